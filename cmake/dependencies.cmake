@@ -1,0 +1,17 @@
+# What Gradstone stands on. tools/setup.sh installs these packages on Debian.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(fmt REQUIRED)
+find_package(cxxopts REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(HDF5 REQUIRED COMPONENTS C) # asks for the language C
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+
+# OpenBLAS, and oneDNN where there is one, are opened at run time: OpenBLAS chooses its kernels
+# while it is loaded, and on new processors it has to be told which.
+find_library(GS_OPENBLAS NAMES libopenblas.so.0 openblas)
+if(NOT GS_OPENBLAS)
+  message(FATAL_ERROR "OpenBLAS (libopenblas.so.0) is missing; run tools/setup.sh")
+endif()

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <string_view>
+
+namespace gs {
+
+// Where an array lives: the CPU, or one CUDA device.
+struct Device {
+  enum class Kind { kCpu, kCuda };
+
+  Kind kind = Kind::kCpu;
+  int index = 0;
+
+  static Device cpu() { return {}; }
+  static Device cuda(int index = 0) { return {Kind::kCuda, index}; }
+  // "cpu", "cuda" or "cuda:1"; anything else is refused.
+  static Device parse(std::string_view text);
+
+  bool operator==(const Device&) const = default;
+  std::string text() const;
+};
+
+}  // namespace gs
+
+template <>
+struct fmt::formatter<gs::Device> : fmt::formatter<std::string> {
+  template <typename Context>
+  auto format(const gs::Device& device, Context& context) const {
+    return fmt::formatter<std::string>::format(device.text(), context);
+  }
+};

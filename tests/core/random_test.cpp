@@ -1,0 +1,29 @@
+#include "framework/core/random.h"
+
+#include <gtest/gtest.h>
+
+namespace gs {
+namespace {
+
+// Known answers of the Random123 distribution, kat_vectors, philox4x32 10.
+TEST(Philox, MatchesKnownAnswers) {
+  EXPECT_EQ(philox({0, 0, 0, 0}, 0),
+            (std::array<uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, 0xffffffffffffffff),
+            (std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0x299f31d0a4093822),
+            (std::array<uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Generator, RestoresItsState) {
+  Generator generator(7);
+  generator.next();
+  const RandomState state = generator.state();
+  const RandomStream a = generator.next();
+  generator.restore(state);
+  const RandomStream b = generator.next();
+  EXPECT_EQ(a.words(5), b.words(5));
+}
+
+}  // namespace
+}  // namespace gs
