@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -26,9 +27,11 @@ struct Device {
 }  // namespace gs
 
 template <>
-struct fmt::formatter<gs::Device> : fmt::formatter<std::string> {
+struct fmt::formatter<gs::Device> {
+  constexpr auto parse(format_parse_context& context) { return context.begin(); }
   template <typename Context>
-  auto format(const gs::Device& device, Context& context) const {
-    return fmt::formatter<std::string>::format(device.text(), context);
+  auto format(const gs::Device& value, Context& context) const {
+    const std::string text = value.text();
+    return std::copy(text.begin(), text.end(), context.out());
   }
 };

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <string_view>
 
 #include "framework/core/error.h"
 
@@ -102,9 +104,11 @@ decltype(auto) dispatch_any(const char* operation, DType dtype, Function&& funct
 }  // namespace gs
 
 template <>
-struct fmt::formatter<gs::DType> : fmt::formatter<const char*> {
+struct fmt::formatter<gs::DType> {
+  constexpr auto parse(format_parse_context& context) { return context.begin(); }
   template <typename Context>
-  auto format(gs::DType dtype, Context& context) const {
-    return fmt::formatter<const char*>::format(gs::name_of(dtype), context);
+  auto format(const gs::DType& value, Context& context) const {
+    const std::string_view text = gs::name_of(value);
+    return std::copy(text.begin(), text.end(), context.out());
   }
 };

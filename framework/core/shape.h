@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -66,9 +67,11 @@ struct Rows {
 }  // namespace gs
 
 template <>
-struct fmt::formatter<gs::Shape> : fmt::formatter<std::string> {
+struct fmt::formatter<gs::Shape> {
+  constexpr auto parse(format_parse_context& context) { return context.begin(); }
   template <typename Context>
-  auto format(const gs::Shape& shape, Context& context) const {
-    return fmt::formatter<std::string>::format(shape.text(), context);
+  auto format(const gs::Shape& value, Context& context) const {
+    const std::string text = value.text();
+    return std::copy(text.begin(), text.end(), context.out());
   }
 };

@@ -1,0 +1,176 @@
+#include "framework/backend/copy.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "framework/core/parallel.h"
+
+// Bound by memory: each reads and writes every element once.
+namespace gs::backend {
+namespace {
+
+constexpr int64_t kGrain = 1 << 15;
+
+// Calls function with an unsigned integer of the element's size: copying does not look at values.
+template <typename Function>
+void dispatch_size(DType dtype, Function&& function) {
+  switch (size_of(dtype)) {
+    case 1:
+      return function(uint8_t{});
+    case 2:
+      return function(uint16_t{});
+    case 4:
+      return function(uint32_t{});
+    default:
+      return function(uint64_t{});
+  }
+}
+
+float from_bfloat16(BFloat16 x) {
+  const uint32_t bits = uint32_t{x.bits} << 16;
+  float y;
+  std::memcpy(&y, &bits, sizeof y);
+  return y;
+}
+
+// Rounds to nearest, ties to even; NaN stays NaN.
+BFloat16 to_bfloat16(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  if (std::isnan(x)) return {static_cast<uint16_t>((bits >> 16) | 0x40)};
+  bits += 0x7fff + ((bits >> 16) & 1);
+  return {static_cast<uint16_t>(bits >> 16)};
+}
+
+template <typename To, typename From>
+To convert(From x) {
+  if constexpr (std::is_same_v<From, BFloat16>) {
+    return convert<To>(from_bfloat16(x));
+  } else if constexpr (std::is_same_v<To, BFloat16>) {
+    return to_bfloat16(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From{};
+  } else if constexpr (std::is_same_v<To, int32_t> && std::is_floating_point_v<From>) {
+    // Out of range is undefined in C++: clamp, and NaN becomes 0.
+    if (!(x == x)) return 0;
+    if (x >= From(2147483648.0)) return INT32_MAX;
+    return x <= From(-2147483648.0) ? INT32_MIN : static_cast<int32_t>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <typename Function>
+void dispatch_stored(DType dtype, Function&& function) {
+  if (dtype == kBFloat16) return function(BFloat16{});
+  dispatch_any("cast", dtype, function);
+}
+
+}  // namespace
+
+void fill(Cpu, Array& y, double value) {
+  dispatch_stored(y.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T* const out = y.data<T>();
+    const T element = convert<T>(value);
+    parallel_for(0, y.elements(), kGrain,
+                 [&](int64_t first, int64_t last) { std::fill(out + first, out + last, element); });
+  });
+}
+
+void copy(Cpu, Array& y, const Array& x) {
+  char* const out = static_cast<char*>(y.raw());
+  const char* const in = static_cast<const char*>(x.raw());
+  parallel_for(0, y.bytes(), 4 * kGrain, [&](int64_t first, int64_t last) {
+    std::memcpy(out + first, in + first, static_cast<size_t>(last - first));
+  });
+}
+
+void cast(Cpu cpu, Array& y, const Array& x) {
+  if (y.dtype() == x.dtype()) return copy(cpu, y, x);
+  dispatch_stored(y.dtype(), [&](auto y_zero) {
+    dispatch_stored(x.dtype(), [&](auto x_zero) {
+      using To = decltype(y_zero);
+      using From = decltype(x_zero);
+      To* const out = y.data<To>();
+      const From* const in = x.data<From>();
+      parallel_for(0, y.elements(), kGrain, [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) out[i] = convert<To>(in[i]);
+      });
+    });
+  });
+}
+
+void permute(Cpu, Array& y, const Array& x, std::span<const int> order) {
+  if (y.elements() == 0) return;
+  const int rank = y.rank();
+  std::array<int64_t, Shape::kMaxRank> x_strides{}, strides{};
+  int64_t stride = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    x_strides[static_cast<size_t>(d)] = stride;
+    stride *= x.shape()[d];
+  }
+  for (int d = 0; d < rank; ++d)
+    strides[static_cast<size_t>(d)] = x_strides[static_cast<size_t>(order[static_cast<size_t>(d)])];
+  const int64_t inner = rank == 0 ? 1 : y.shape()[rank - 1];
+  const int64_t inner_stride = rank == 0 ? 1 : strides[static_cast<size_t>(rank - 1)];
+  dispatch_size(y.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T* const out = static_cast<T*>(y.raw());
+    const T* const in = static_cast<const T*>(x.raw());
+    parallel_for(0, y.elements() / inner, std::max<int64_t>(1, kGrain / inner),
+                 [&](int64_t first, int64_t last) {
+                   for (int64_t row = first; row < last; ++row) {
+                     int64_t rest = row, offset = 0;
+                     for (int d = rank - 2; d >= 0; --d) {
+                       offset += rest % y.shape()[d] * strides[static_cast<size_t>(d)];
+                       rest /= y.shape()[d];
+                     }
+                     for (int64_t i = 0; i < inner; ++i)
+                       out[row * inner + i] = in[offset + i * inner_stride];
+                   }
+                 });
+  });
+}
+
+void copy_blocks(Cpu, Array& y, const Array& x, Blocks blocks) {
+  const int64_t size = size_of(y.dtype());
+  char* const out = static_cast<char*>(y.raw());
+  const char* const in = static_cast<const char*>(x.raw());
+  if (blocks.length == 0) return;
+  parallel_for(0, blocks.rows, std::max<int64_t>(1, kGrain / blocks.length),
+               [&](int64_t first, int64_t last) {
+                 for (int64_t row = first; row < last; ++row) {
+                   std::memcpy(out + (blocks.y_start + row * blocks.y_stride) * size,
+                               in + (blocks.x_start + row * blocks.x_stride) * size,
+                               static_cast<size_t>(blocks.length * size));
+                 }
+               });
+}
+
+void accumulate(Cpu, Array& y, const Array& x) {
+  dispatch_floating("accumulate", y.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T* const out = y.data<T>();
+    const T* const in = x.data<T>();
+    parallel_for(0, y.elements(), kGrain, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) out[i] += in[i];
+    });
+  });
+}
+
+int64_t first_non_finite(Cpu, const Array& x) {
+  if (!is_floating(x.dtype())) return -1;
+  return dispatch_floating("first_non_finite", x.dtype(), [&](auto zero) -> int64_t {
+    using T = decltype(zero);
+    const T* const first = x.data<T>();
+    const T* const last = first + x.elements();
+    const T* const found = std::find_if(first, last, [](T value) { return !std::isfinite(value); });
+    return found == last ? -1 : found - first;
+  });
+}
+
+}  // namespace gs::backend
