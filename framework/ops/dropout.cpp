@@ -1,0 +1,24 @@
+#include "framework/ops/dropout.h"
+
+#include "framework/backend/dropout.h"
+
+namespace gs {
+
+Tensor dropout(const Tensor& x, double probability, bool training, Generator& generator) {
+  check(probability >= 0 && probability <= 1, "dropout: probability must be in [0, 1], got {}",
+        probability);
+  check(is_floating(x.dtype()), "dropout: needs float32 or float64, got {}; cast it first",
+        x.dtype());
+  if (!training || probability == 0) return x;
+  const auto mask = backend::DropoutMask::of(probability, generator.next());
+  Array y = Array::like(x.value());
+  on_device(x.device(), [&](auto on) { backend::dropout(on, y, x.value(), mask); });
+  // dx = dy * mask
+  return record("dropout", y, {x}, [mask](const Array& dy) {
+    Array dx = Array::like(dy);
+    on_device(dy.device(), [&](auto on) { backend::dropout(on, dx, dy, mask); });
+    return Gradients{dx};
+  });
+}
+
+}  // namespace gs
