@@ -1,0 +1,48 @@
+#include <dlfcn.h>
+#include <omp.h>
+
+#include "framework/backend/cpu/gemm_library.h"
+
+namespace gs::backend {
+namespace {
+
+// From dnnl.h: row-major, and it chooses its kernels by itself on any processor.
+using Sgemm = int(char, char, int64_t, int64_t, int64_t, float, const float*, int64_t, const float*,
+                  int64_t, float, float*, int64_t);
+
+Sgemm* sgemm = nullptr;
+
+// oneDNN would start OpenMP threads of its own wherever it is not called from one of ours.
+struct OneThread {
+  OneThread() : before(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before); }
+  const int before;
+};
+
+void multiply(const GemmSizes& s, const float* a, const float* b, float* c) {
+  const OneThread one_thread;
+  const int status = sgemm(s.transpose_a ? 'T' : 'N', s.transpose_b ? 'T' : 'N', s.m, s.n, s.k,
+                           static_cast<float>(s.alpha), a, s.a_stride, b, s.b_stride,
+                           static_cast<float>(s.beta), c, s.c_stride);
+  // Fails only on sizes that gemm has refused before, or out of memory.
+  if (status != 0) open_blas().multiply_float(s, a, b, c);
+}
+
+}  // namespace
+
+const GemmLibrary* one_dnn() {
+  static const GemmLibrary library = [] {
+    GemmLibrary result{"onednn", "oneDNN", nullptr, nullptr};
+    for (const char* file : {"libdnnl.so.3", "libdnnl.so.2"}) {
+      void* handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+      if (handle == nullptr) continue;
+      sgemm = symbol_of<Sgemm>(handle, "dnnl_sgemm");
+      result.multiply_float = multiply;
+      break;
+    }
+    return result;
+  }();
+  return library.multiply_float == nullptr ? nullptr : &library;
+}
+
+}  // namespace gs::backend

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/backend/backend.h"
+#include "framework/core/dtype.h"
+
+namespace gs::backend {
+
+// Sizes of C = alpha op(A) op(B) + beta C: op(A) is (m, k), op(B) is (k, n), C is (m, n), all
+// row-major; a transposed operand is stored as (k, m) or (n, k). A leading dimension is the
+// distance of rows in memory. With beta = 0 C is written, never read. Sizes may be 0.
+struct GemmSizes {
+  int64_t m, n, k;
+  bool transpose_a = false, transpose_b = false;
+  int64_t a_stride, b_stride, c_stride;  // leading dimensions
+  double alpha = 1, beta = 0;
+};
+
+void gemm(Cpu, const GemmSizes& sizes, const float* a, const float* b, float* c);
+void gemm(Cpu, const GemmSizes& sizes, const double* a, const double* b, double* c);
+
+// `count` products; matrix i of an operand starts at its offset i, counted in elements.
+struct GemmBatch {
+  int64_t count = 1;
+  std::vector<int64_t> a, b, c;
+};
+void gemm_batch(Cpu, const GemmSizes& sizes, const GemmBatch& batch, const float* a, const float* b,
+                float* c);
+void gemm_batch(Cpu, const GemmSizes& sizes, const GemmBatch& batch, const double* a,
+                const double* b, double* c);
+
+// The libraries found at run time that compute float32 products, the one in use first:
+// "oneDNN", "OpenBLAS (SkylakeX)". float64 always goes through OpenBLAS.
+std::vector<std::string> gemm_libraries();
+
+// Chooses the library of float32 products, "openblas" or "onednn"; one that is not there is
+// refused. GRADSTONE_GEMM chooses it for a whole process; the default is oneDNN where it is found.
+void use_gemm_library(const std::string& name);
+
+}  // namespace gs::backend
