@@ -170,6 +170,7 @@ Node::~Node() {
 }
 
 const Array& Saved::value() const {
+  if (!value_.defined()) return value_;
   check(value_.version() == version_,
         "backward of {}: a value {} {} that its gradient needs was changed in place, version {} "
         "then and {} now; "

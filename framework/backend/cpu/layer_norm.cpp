@@ -1,0 +1,221 @@
+#include "framework/backend/layer_norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/core/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "framework/backend/cpu/layer_norm.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "framework/backend/cpu/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gs::backend::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Pointers to whole arrays; null where there is none.
+template <typename T>
+struct Forward {
+  T* y;
+  T* statistics;
+  const T* x;
+  const T* weight;
+  const T* bias;
+  int64_t width;
+  NormOptions options;
+};
+
+template <typename T>
+struct Backward {
+  T* dx;
+  T* sums;  // of a block of rows: dy * normalised x (C), then dy (C)
+  const T* dy;
+  const T* x;
+  const T* statistics;
+  const T* weight;
+  int64_t width;
+  bool centered;
+};
+
+template <typename T>
+T* data_or_null(Array& array) {
+  return array.defined() ? array.data<T>() : nullptr;
+}
+template <typename T>
+const T* data_or_null(const Array& array) {
+  return array.defined() ? array.data<T>() : nullptr;
+}
+
+template <typename T>
+void normalize_row(const Forward<T>& a, int64_t row) {
+  const hn::ScalableTag<T> d;
+  const T* HWY_RESTRICT x = a.x + row * a.width;
+  T* HWY_RESTRICT y = a.y + row * a.width;
+  const T width = static_cast<T>(a.width);
+  const T origin = a.options.centered ? x[0] : 0;
+  const auto shift = hn::Set(d, origin);
+  T mean = 0;
+  if (a.options.centered) {
+    auto sum = hn::Zero(d);
+    for_each_vector(d, a.width, [&](auto at) HWY_ATTR {
+      sum = hn::Add(sum, hn::Sub(load(d, x, at, origin), shift));
+    });
+    mean = sum_of(d, sum) / width;
+  }
+  const auto middle = hn::Set(d, mean);
+  auto squares = hn::Zero(d);
+  for_each_vector(d, a.width, [&](auto at) HWY_ATTR {
+    const auto offset = inside(d, hn::Sub(hn::Sub(load(d, x, at), shift), middle), at);
+    squares = hn::MulAdd(offset, offset, squares);
+  });
+  const T scale = static_cast<T>(1 / std::sqrt(sum_of(d, squares) / width + a.options.epsilon));
+  a.statistics[2 * row] = mean;
+  a.statistics[2 * row + 1] = scale;
+  for_each_vector(d, a.width, [&](auto at) HWY_ATTR {
+    auto value = hn::Mul(hn::Sub(hn::Sub(load(d, x, at), shift), middle), hn::Set(d, scale));
+    if (a.weight != nullptr) value = hn::Mul(value, load(d, a.weight, at));
+    if (a.bias != nullptr) value = hn::Add(value, load(d, a.bias, at));
+    store(d, value, y, at);
+  });
+}
+
+// With n the normalised x and g = dy * weight:
+// dx = (g - mean(g) - n * mean(g * n)) / sqrt(variance + epsilon), without mean(g) if not centered
+template <typename T>
+void normalize_row_backward(const Backward<T>& a, int64_t row) {
+  const hn::ScalableTag<T> d;
+  const T* HWY_RESTRICT x = a.x + row * a.width;
+  const T* HWY_RESTRICT dy = a.dy + row * a.width;
+  const auto shift = hn::Set(d, a.centered ? x[0] : 0), middle = hn::Set(d, a.statistics[2 * row]);
+  const auto scale = hn::Set(d, a.statistics[2 * row + 1]);
+  const auto normalized = [&](auto at) HWY_ATTR {
+    return hn::Mul(hn::Sub(hn::Sub(load(d, x, at), shift), middle), scale);
+  };
+  const auto weighted = [&](auto upstream, auto at) HWY_ATTR {
+    return a.weight == nullptr ? upstream : hn::Mul(upstream, load(d, a.weight, at));
+  };
+  T* HWY_RESTRICT dweight = a.sums;
+  T* HWY_RESTRICT dbias = a.sums + a.width;
+  auto sum = hn::Zero(d), product_sum = hn::Zero(d);
+  for_each_vector(d, a.width, [&](auto at) HWY_ATTR {
+    const auto n = normalized(at), upstream = load(d, dy, at), g = weighted(upstream, at);
+    sum = hn::Add(sum, g);  // beyond the row g is 0
+    product_sum = hn::MulAdd(g, n, product_sum);
+    if (a.sums == nullptr) return;
+    store(d, hn::MulAdd(upstream, n, load(d, dweight, at)), dweight, at);
+    store(d, hn::Add(upstream, load(d, dbias, at)), dbias, at);
+  });
+  if (a.dx == nullptr) return;
+  const T width = static_cast<T>(a.width);
+  const auto mean = hn::Set(d, a.centered ? sum_of(d, sum) / width : 0);
+  const auto product_mean = hn::Set(d, sum_of(d, product_sum) / width);
+  T* HWY_RESTRICT dx = a.dx + row * a.width;
+  for_each_vector(d, a.width, [&](auto at) HWY_ATTR {
+    const auto centered = hn::Sub(weighted(load(d, dy, at), at), mean);
+    store(d, hn::Mul(scale, hn::NegMulAdd(normalized(at), product_mean, centered)), dx, at);
+  });
+}
+
+// Rows first to last - 1.
+void normalize(Array& y, Array& statistics, const Array& x, const Array& weight, const Array& bias,
+               NormOptions options, int64_t first, int64_t last) {
+  dispatch_floating("layer_norm", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const Forward<T> a{
+        y.data<T>(),           statistics.data<T>(),    x.data<T>(), data_or_null<T>(weight),
+        data_or_null<T>(bias), x.shape()[x.rank() - 1], options};
+    for (int64_t row = first; row < last; ++row) normalize_row(a, row);
+  });
+}
+
+// Block `b` of `block` rows; its sums go to scratch[b] unless scratch is undefined.
+void normalize_backward(Array& dx, Array& scratch, const Array& dy, const Array& x,
+                        const Array& statistics, const Array& weight, bool centered, int64_t b,
+                        int64_t block) {
+  dispatch_floating("layer_norm", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t width = x.shape()[x.rank() - 1];
+    T* sums = data_or_null<T>(scratch);
+    if (sums != nullptr) {
+      sums += b * 2 * width;
+      std::fill_n(sums, 2 * width, T{0});
+    }
+    const Backward<T> a{
+        data_or_null<T>(dx),     sums,  dy.data<T>(), x.data<T>(), statistics.data<T>(),
+        data_or_null<T>(weight), width, centered};
+    const int64_t last = std::min(statistics.shape()[0], (b + 1) * block);
+    for (int64_t row = b * block; row < last; ++row) normalize_row_backward(a, row);
+  });
+}
+
+}  // namespace
+}  // namespace gs::backend::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gs::backend {
+namespace {
+
+HWY_EXPORT(normalize);
+HWY_EXPORT(normalize_backward);
+
+constexpr int64_t kGrain = 1 << 14;
+
+// y[c] = the sum over b of scratch[b, part, c], for scratch (blocks, 2, C).
+void sum_blocks(Array& y, const Array& scratch, int64_t part) {
+  if (!y.defined()) return;
+  dispatch_floating("layer_norm", y.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T* const out = y.data<T>();
+    const int64_t blocks = scratch.shape()[0], width = scratch.shape()[2];
+    constexpr int64_t kTile = 64;
+    for (int64_t first = 0; first < width; first += kTile) {
+      double sum[kTile] = {};
+      const int64_t columns = std::min(kTile, width - first);
+      for (int64_t b = 0; b < blocks; ++b) {
+        const T* const in = scratch.data<T>() + (2 * b + part) * width + first;
+        for (int64_t c = 0; c < columns; ++c) sum[c] += static_cast<double>(in[c]);
+      }
+      for (int64_t c = 0; c < columns; ++c) out[first + c] = static_cast<T>(sum[c]);
+    }
+  });
+}
+
+}  // namespace
+
+void layer_norm(Cpu, Array& y, Array& statistics, const Array& x, const Array& weight,
+                const Array& bias, NormOptions options) {
+  if (x.elements() == 0) return;
+  const int64_t grain = std::max<int64_t>(1, kGrain / x.shape()[x.rank() - 1]);
+  parallel_for(0, statistics.shape()[0], grain, [&](int64_t first, int64_t last) {
+    HWY_DYNAMIC_DISPATCH(normalize)(y, statistics, x, weight, bias, options, first, last);
+  });
+}
+
+void layer_norm_backward(Cpu, NormGradients& gradients, const Array& dy, const Array& x,
+                         const Array& statistics, const Array& weight, NormOptions options) {
+  const int64_t rows = statistics.shape()[0], width = x.shape()[x.rank() - 1];
+  if (width == 0) return;
+  const int64_t block = std::max<int64_t>(16, (rows + 63) / 64);
+  const int64_t blocks = (rows + block - 1) / block;
+  Array scratch;
+  if (gradients.dweight.defined() || gradients.dbias.defined())
+    scratch = Array::empty({blocks, 2, width}, x.dtype());
+  parallel_for(0, blocks, std::max<int64_t>(1, kGrain / (block * width)),
+               [&](int64_t first, int64_t last) {
+                 for (int64_t b = first; b < last; ++b) {
+                   HWY_DYNAMIC_DISPATCH(normalize_backward)
+                   (gradients.dx, scratch, dy, x, statistics, weight, options.centered, b, block);
+                 }
+               });
+  sum_blocks(gradients.dweight, scratch, 0);
+  sum_blocks(gradients.dbias, scratch, 1);
+}
+
+}  // namespace gs::backend
+#endif

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "framework/backend/array.h"
+
+namespace gs::backend {
+
+// Normalises the rows of x (N, C): y = (x - mean) / sqrt(variance + epsilon) * weight + bias.
+// Without `centered` it is the RMS norm: mean is taken as 0. `weight` and `bias` (C) may be
+// undefined. `statistics` (N, 2), of x's type, is for the gradient: the mean relative to the row's
+// first element (0 without `centered`), which keeps its digits where the mean is large, and
+// 1 / sqrt(variance + epsilon).
+struct NormOptions {
+  bool centered = true;
+  double epsilon = 1e-5;
+};
+void layer_norm(Cpu, Array& y, Array& statistics, const Array& x, const Array& weight,
+                const Array& bias, NormOptions options);
+
+// Gradients from dy (N, C); those that are undefined are not computed. The sums over rows are taken
+// in blocks that depend on N alone.
+struct NormGradients {
+  Array dx, dweight, dbias;
+};
+void layer_norm_backward(Cpu, NormGradients& gradients, const Array& dy, const Array& x,
+                         const Array& statistics, const Array& weight, NormOptions options);
+
+}  // namespace gs::backend
