@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "tests/support/support.h"
 
@@ -128,6 +129,15 @@ TEST(Vocabulary, EncodesLinesPacked) {
   EXPECT_THAT(sequences.offsets, ElementsAre(0, 1, 1, 3));
 }
 
+// marian-nmt/marian-dev#357; ufal/lindat-translation#61; huggingface/transformers#14337;
+// OpenNMT/OpenNMT#77: blank lines keep their places.
+TEST(Vocabulary, BlankLinesAreEmptySequences) {
+  const Vocabulary v = words({"a b c"});
+  const Sequences sequences = v.encode_lines(Lines{"a b", "", "   ", "\xC2\xA0", "c"});
+  EXPECT_THAT(sequences.tokens, ElementsAre(4, 5, 6));
+  EXPECT_THAT(sequences.offsets, ElementsAre(0, 2, 2, 2, 2, 3));
+}
+
 TEST(Vocabulary, StoresItself) {
   const Vocabulary w = words({"der K\xC3\xB6nig", "der"});
   EXPECT_EQ(Vocabulary::from_bytes(w.to_bytes()), w);
@@ -151,6 +161,30 @@ TEST(Vocabulary, RefusesDamagedBytes) {
   }
   EXPECT_THAT(test::error_of([&] { Vocabulary::from_bytes(bytes + "x"); }), HasSubstr("damaged"));
   EXPECT_THAT(test::error_of([] { Vocabulary::from_bytes("other"); }), HasSubstr("no vocabulary"));
+}
+
+// Bytes with a right checksum whose content is wrong all the same.
+TEST(Vocabulary, RefusesForeignBytes) {
+  const auto error_for = [](const std::string& content) {
+    std::string bytes = "GSVOCAB\n" + content;
+    const uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+    for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(crc >> shift & 0xFF);
+    return test::error_of([&] { Vocabulary::from_bytes(bytes); });
+  };
+  using namespace std::string_literals;
+  const std::string words = "\1\0\0\0\0\0\0\0"s, characters = "\1\0\0\0\1\0\0\0"s;
+  const std::string one = "\1\0\0\0"s, two = "\2\0\0\0"s, all = "\xFF\xFF\xFF\xFF"s;
+  EXPECT_THAT(error_for(two + words),
+              HasSubstr("version 2 is stored, this program reads version 1"));
+  EXPECT_THAT(error_for(one + two + one), HasSubstr("unit must be 0 or 1, got 2"));
+  EXPECT_THAT(error_for(words + all + one + "a"), HasSubstr("end too early"));
+  EXPECT_THAT(error_for(words + one + all + "a"), HasSubstr("end too early"));
+  EXPECT_THAT(error_for(words + one + one + "ab"), HasSubstr("1 bytes follow the last token"));
+  EXPECT_THAT(error_for(words + two + one + "a" + one + "a"), HasSubstr("'a' stands in it twice"));
+  EXPECT_THAT(error_for(words + one + one + "\xFF"), HasSubstr("of 1 bytes is no word"));
+  EXPECT_THAT(error_for(words + one + one + " "), HasSubstr("is no word"));
+  EXPECT_THAT(error_for(words + one + "\0\0\0\0"s), HasSubstr("of 0 bytes is no word"));
+  EXPECT_THAT(error_for(characters + one + two + "ab"), HasSubstr("of 2 bytes is no character"));
 }
 
 }  // namespace
