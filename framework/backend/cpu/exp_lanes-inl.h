@@ -1,0 +1,44 @@
+// The exponential and logarithm of vectors of either floating type, compiled once for each
+// instruction set: include after highway.h.
+#if defined(GS_BACKEND_CPU_EXP_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GS_BACKEND_CPU_EXP_LANES_INL_H_
+#undef GS_BACKEND_CPU_EXP_LANES_INL_H_
+#else
+#define GS_BACKEND_CPU_EXP_LANES_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <type_traits>
+
+#include "framework/backend/cpu/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gs::backend::HWY_NAMESPACE {
+
+// Lane by lane.
+template <class D, class V, class Function>
+HWY_INLINE V apply_lanes(D d, V x, Function function) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  HWY_ALIGN hn::TFromD<D> lanes[hn::MaxLanes(d)];
+  hn::Store(x, d, lanes);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = function(lanes[i]);
+  return hn::Load(d, lanes);
+}
+
+// e^x: in vectors for float, by <cmath> for double.
+template <class D, class V>
+HWY_INLINE V exp_lanes(D d, V x) {
+  using T = hwy::HWY_NAMESPACE::TFromD<D>;
+  if constexpr (std::is_same_v<T, float>) {
+    return exp(d, x);
+  } else {
+    return apply_lanes(d, x, [](T value) { return std::exp(value); });
+  }
+}
+
+}  // namespace gs::backend::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
