@@ -1,0 +1,11 @@
+#pragma once
+
+#include "framework/backend/array.h"
+
+namespace gs::backend {
+
+// y = x summed over the dimensions that y, aligned at the last one, lacks or has as 1: the gradient
+// of a broadcast operand. The same result for any number of threads.
+void sum_to(Cpu, Array& y, const Array& x);
+
+}  // namespace gs::backend
