@@ -1,0 +1,20 @@
+#include "framework/backend/scale.h"
+
+#include "framework/core/parallel.h"
+
+namespace gs::backend {
+
+void scale(Cpu, Array& y, const Array& x, double factor) {
+  constexpr int64_t kGrain = 1 << 15;
+  dispatch_floating("scale", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T* const out = y.data<T>();
+    const T* const in = x.data<T>();
+    const T by = static_cast<T>(factor);
+    parallel_for(0, x.elements(), kGrain, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) out[i] = in[i] * by;
+    });
+  });
+}
+
+}  // namespace gs::backend
