@@ -1,0 +1,20 @@
+#pragma once
+
+#include "framework/backend/array.h"
+#include "framework/core/random.h"
+
+namespace gs::backend {
+
+// Element i is made of the stream's words(i / 4), so that a result depends on neither threads nor
+// device. float64 holds the numbers of float32, unrounded.
+
+// y = uniform numbers in [low, high).
+void random_uniform(Cpu, Array& y, RandomStream stream, double low, double high);
+
+// y = normal numbers.
+void random_normal(Cpu, Array& y, RandomStream stream, double mean, double deviation);
+
+// y = int32 numbers in [low, high), each as likely as any other to within 2^-32.
+void random_integers(Cpu, Array& y, RandomStream stream, int64_t low, int64_t high);
+
+}  // namespace gs::backend
