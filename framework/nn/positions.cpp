@@ -1,0 +1,66 @@
+#include "framework/nn/positions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "framework/nn/init.h"
+#include "framework/ops/embedding.h"
+
+namespace gs::nn {
+namespace {
+
+void check_positions(const Tensor& positions, int64_t maximum_length) {
+  const std::vector<int32_t> values = positions.values<int32_t>();
+  if (values.empty()) return;
+  const int64_t length = *std::max_element(values.begin(), values.end()) + int64_t{1};
+  check(length <= maximum_length,
+        "positions: a sequence of {} is longer than the limit of {}; shorten it, or make the model "
+        "with a larger maximum length",
+        length, maximum_length);
+}
+
+}  // namespace
+
+Tensor packed_positions(std::span<const int32_t> offsets) {
+  std::vector<int32_t> positions(offsets.empty() ? 0 : static_cast<size_t>(offsets.back()));
+  for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+    for (int32_t row = offsets[b]; row < offsets[b + 1]; ++row) {
+      positions[static_cast<size_t>(row)] = row - offsets[b];
+    }
+  }
+  return Tensor::of<int32_t>({static_cast<int64_t>(positions.size())}, positions);
+}
+
+Tensor sinusoidal_table(int64_t positions, int64_t width) {
+  check(positions >= 0 && width >= 1,
+        "positions: need a width of at least 1, got {} positions of width {}", positions, width);
+  std::vector<float> table(static_cast<size_t>(positions * width));
+  for (int64_t p = 0; p < positions; ++p) {
+    for (int64_t c = 0; c < width; ++c) {
+      const double exponent = static_cast<double>(c / 2 * 2) / static_cast<double>(width);
+      const double angle = static_cast<double>(p) / std::pow(10000.0, exponent);
+      table[static_cast<size_t>(p * width + c)] =
+          static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return Tensor::of<float>({positions, width}, table);
+}
+
+SinusoidalPositions::SinusoidalPositions(int64_t maximum_length, int64_t width)
+    : maximum_length(maximum_length), table_(sinusoidal_table(maximum_length, width)) {}
+
+Tensor SinusoidalPositions::operator()(const Tensor& positions) const {
+  check_positions(positions, maximum_length);
+  return embedding(table_, positions);
+}
+
+LearnedPositions::LearnedPositions(int64_t maximum_length, int64_t width)
+    : maximum_length(maximum_length),
+      weight(*this, "weight", normal({maximum_length, width}, 0, 0.02), {.decay = false}) {}
+
+Tensor LearnedPositions::operator()(const Tensor& positions) const {
+  check_positions(positions, maximum_length);
+  return embedding(weight, positions);
+}
+
+}  // namespace gs::nn

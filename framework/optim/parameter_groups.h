@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/nn/module.h"
+
+namespace gs {
+
+// Parameters that are treated alike by an optimizer.
+struct ParameterGroup {
+  std::string name;
+  std::function<bool(const nn::NamedParameter&)> selects;
+  double learning_rate_scale = 1;
+  std::optional<double> weight_decay = std::nullopt;  // in place of the optimizer's
+};
+
+// Two groups: "without decay" for what says so, as biases, norms and embeddings with a padding row
+// do, and "with decay" for the rest.
+std::vector<ParameterGroup> default_groups();
+
+// One parameter as an optimizer sees it.
+struct OptimizedParameter {
+  std::string path;
+  Tensor tensor;
+  double learning_rate_scale;
+  double weight_decay;
+  size_t group;
+};
+
+// The parameters of a model, each once, each in the first group that selects it. A parameter that
+// no group selects is refused.
+class OptimizedParameters {
+ public:
+  OptimizedParameters(const nn::Module& model, std::vector<ParameterGroup> groups,
+                      double weight_decay);
+
+  const std::vector<OptimizedParameter>& all() const { return parameters_; }
+  // Whether a gradient has arrived for any of them.
+  bool any_gradient() const;
+  void clear_gradients();
+  // One line a group: its name, parameters, elements, decay.
+  std::string summary() const;
+
+ private:
+  std::vector<ParameterGroup> groups_;
+  std::vector<OptimizedParameter> parameters_;
+};
+
+// Arrays of an optimizer by name, "<path>/first_moment", for checkpoints.
+using OptimizerState = std::map<std::string, Array>;
+
+// Copies `state[path/suffix]` over `target`; a missing or misshapen one is refused.
+void restore_array(const OptimizerState& state, const std::string& name, Array& target);
+
+}  // namespace gs

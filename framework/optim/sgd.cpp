@@ -1,0 +1,62 @@
+#include "framework/optim/sgd.h"
+
+#include "framework/backend/optimizer.h"
+
+namespace gs {
+
+Sgd::Sgd(const nn::Module& model, SgdConfig config)
+    : config_(config), parameters_(model, config.groups, config.weight_decay) {
+  check(config.momentum >= 0, "sgd: the momentum must be at least 0, got {}", config.momentum);
+  check(!config.nesterov || config.momentum > 0, "sgd: Nesterov's form needs a momentum above 0");
+  for (const OptimizedParameter& parameter : parameters_.all()) {
+    const Tensor& tensor = parameter.tensor;
+    velocities_.push_back(config.momentum == 0
+                              ? Array()
+                              : Array::zeros(tensor.shape(), tensor.dtype(), tensor.device()));
+  }
+}
+
+void Sgd::step() {
+  if (!parameters_.any_gradient()) {
+    ++skipped_steps_;
+    return;
+  }
+  ++steps_;
+  for (size_t i = 0; i < parameters_.all().size(); ++i) {
+    const OptimizedParameter& parameter = parameters_.all()[i];
+    const Tensor gradient = parameter.tensor.gradient();
+    if (!gradient.defined()) continue;
+    const backend::SgdStep step{
+        .learning_rate = config_.learning_rate * parameter.learning_rate_scale,
+        .momentum = config_.momentum,
+        .decay = parameter.weight_decay,
+        .nesterov = config_.nesterov};
+    Array weight = parameter.tensor.value();
+    on_device(weight.device(),
+              [&](auto on) { backend::sgd(on, weight, velocities_[i], gradient.value(), step); });
+    weight.mark_changed();
+  }
+  parameters_.clear_gradients();
+}
+
+OptimizerState Sgd::state() const {
+  OptimizerState state;
+  for (size_t i = 0; i < velocities_.size(); ++i) {
+    if (velocities_[i].defined()) state[parameters_.all()[i].path + "/velocity"] = velocities_[i];
+  }
+  return state;
+}
+
+void Sgd::restore(const OptimizerState& state, int64_t steps) {
+  check(steps >= 0, "optimizer: the step count must be at least 0, got {}", steps);
+  std::vector<Array> velocities = velocities_;
+  for (size_t i = 0; i < velocities.size(); ++i) {
+    if (!velocities[i].defined()) continue;
+    velocities[i] = Array::like(velocities_[i]);
+    restore_array(state, parameters_.all()[i].path + "/velocity", velocities[i]);
+  }
+  velocities_ = std::move(velocities);
+  steps_ = steps;
+}
+
+}  // namespace gs
