@@ -1,7 +1,5 @@
 #pragma once
 
-#include <span>
-
 #include "framework/backend/array.h"
 
 namespace gs::backend {
@@ -14,9 +12,6 @@ void copy(Cpu, Array& y, const Array& x);
 
 // y = x converted to y's type; numbers turn to bool as "is not zero".
 void cast(Cpu, Array& y, const Array& x);
-
-// y[i0, i1, ...] = x at the dimensions of x in the order given: y's dimension d is x's order[d].
-void permute(Cpu, Array& y, const Array& x, std::span<const int> order);
 
 // Copies `rows` blocks of `length` elements; a block starts every `y_stride` elements of y from
 // `y_start` on, and likewise in x. Slices and joins of any dimension have this form.

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "framework/backend/indexing.h"
-#include "framework/backend/indices.h"
 #include "framework/backend/random.h"
+#include "framework/ops/index_checks.h"
 
 namespace gs {
 namespace {
@@ -92,17 +92,10 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, Device device, Gen
 }
 
 Tensor one_hot(const Tensor& indices, int64_t classes, DType dtype) {
-  check(indices.dtype() == kInt32, "one_hot: indices must be int32, got {}; cast them",
-        indices.dtype());
   check(classes >= 0, "one_hot: the number of classes must not be negative, got {}", classes);
   check(indices.rank() < Shape::kMaxRank, "one_hot: at most {} dimensions, got {}",
         Shape::kMaxRank - 1, indices.shape());
-  const int64_t position = on_device(indices.device(), [&](auto on) {
-    return backend::first_outside(on, indices.value(), classes);
-  });
-  check(position < 0, "one_hot: index {} at position {} is outside 0..{}",
-        position < 0 ? 0 : indices.values<int32_t>()[static_cast<size_t>(position)], position,
-        classes - 1);
+  check_indices("one_hot", indices, classes, indices.device());
   std::vector<int64_t> sizes(indices.shape().begin(), indices.shape().end());
   sizes.push_back(classes);
   Array y = Array::zeros(Shape(sizes), dtype, indices.device());

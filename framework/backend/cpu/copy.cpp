@@ -1,7 +1,6 @@
 #include "framework/backend/copy.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -13,21 +12,6 @@ namespace gs::backend {
 namespace {
 
 constexpr int64_t kGrain = 1 << 15;
-
-// Calls function with an unsigned integer of the element's size: copying does not look at values.
-template <typename Function>
-void dispatch_size(DType dtype, Function&& function) {
-  switch (size_of(dtype)) {
-    case 1:
-      return function(uint8_t{});
-    case 2:
-      return function(uint16_t{});
-    case 4:
-      return function(uint32_t{});
-    default:
-      return function(uint64_t{});
-  }
-}
 
 float from_bfloat16(BFloat16 x) {
   const uint32_t bits = uint32_t{x.bits} << 16;
@@ -101,38 +85,6 @@ void cast(Cpu cpu, Array& y, const Array& x) {
         for (int64_t i = first; i < last; ++i) out[i] = convert<To>(in[i]);
       });
     });
-  });
-}
-
-void permute(Cpu, Array& y, const Array& x, std::span<const int> order) {
-  if (y.elements() == 0) return;
-  const int rank = y.rank();
-  std::array<int64_t, Shape::kMaxRank> x_strides{}, strides{};
-  int64_t stride = 1;
-  for (int d = rank - 1; d >= 0; --d) {
-    x_strides[static_cast<size_t>(d)] = stride;
-    stride *= x.shape()[d];
-  }
-  for (int d = 0; d < rank; ++d)
-    strides[static_cast<size_t>(d)] = x_strides[static_cast<size_t>(order[static_cast<size_t>(d)])];
-  const int64_t inner = rank == 0 ? 1 : y.shape()[rank - 1];
-  const int64_t inner_stride = rank == 0 ? 1 : strides[static_cast<size_t>(rank - 1)];
-  dispatch_size(y.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    T* const out = static_cast<T*>(y.raw());
-    const T* const in = static_cast<const T*>(x.raw());
-    parallel_for(0, y.elements() / inner, std::max<int64_t>(1, kGrain / inner),
-                 [&](int64_t first, int64_t last) {
-                   for (int64_t row = first; row < last; ++row) {
-                     int64_t rest = row, offset = 0;
-                     for (int d = rank - 2; d >= 0; --d) {
-                       offset += rest % y.shape()[d] * strides[static_cast<size_t>(d)];
-                       rest /= y.shape()[d];
-                     }
-                     for (int64_t i = 0; i < inner; ++i)
-                       out[row * inner + i] = in[offset + i * inner_stride];
-                   }
-                 });
   });
 }
 
