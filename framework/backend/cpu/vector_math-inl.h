@@ -9,6 +9,8 @@
 
 #include <hwy/highway.h>
 
+#include <limits>
+
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 
@@ -42,6 +44,93 @@ HWY_INLINE V exp(D d, V x) {
   const auto scale0 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
   const auto scale1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(power, half), bias)));
   return hn::Mul(hn::Mul(p, scale0), scale1);
+}
+
+// c[0] x^n + ... + c[n], by Horner's rule.
+template <class D, class V, size_t n>
+HWY_INLINE V polynomial(D d, V x, const float (&c)[n]) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  auto sum = hn::Set(d, c[0]);
+  for (size_t i = 1; i < n; ++i) sum = hn::MulAdd(sum, x, hn::Set(d, c[i]));
+  return sum;
+}
+
+// ln x in float32, within 2 units in the last place; -infinity at 0, NaN below.
+// x = 2^e m with m in [sqrt(1/2), sqrt(2)); the polynomial for ln m is that of Cephes (logf).
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE V log(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::RebindToSigned<D> di;
+  const auto zero = hn::Zero(d), one = hn::Set(d, 1.0f);
+  const auto infinity = hn::Set(d, std::numeric_limits<float>::infinity());
+  const auto subnormal = hn::Lt(x, hn::Set(d, std::numeric_limits<float>::min()));
+  const auto normal = hn::IfThenElse(subnormal, hn::Mul(x, hn::Set(d, 8388608.0f)), x);
+  const auto bits = hn::BitCast(di, normal);
+  // The exponent counted from sqrt(1/2), whose bits are 0x3f3504f3.
+  const auto power = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3f3504f3)));
+  const auto m = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(power)));
+  const auto e = hn::Sub(hn::ConvertTo(d, power), hn::IfThenElseZero(subnormal, hn::Set(d, 23.0f)));
+  const auto r = hn::Sub(m, one);
+  const auto p = polynomial(
+      d, r,
+      {7.0376836292e-2f, -1.1514610310e-1f, 1.1676998740e-1f, -1.2420140846e-1f, 1.4249322787e-1f,
+       -1.6668057665e-1f, 2.0000714765e-1f, -2.4999993993e-1f, 3.3333331174e-1f});
+  const auto square = hn::Mul(r, r);
+  auto y = hn::Mul(hn::Mul(p, r), square);
+  y = hn::MulAdd(e, hn::Set(d, -2.12194440e-4f), y);
+  y = hn::NegMulAdd(hn::Set(d, 0.5f), square, y);
+  y = hn::MulAdd(e, hn::Set(d, 0.693359375f), hn::Add(r, y));
+  y = hn::IfThenElse(hn::Lt(x, infinity), y, x);  // infinity and NaN stay
+  y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(infinity), y);
+  return hn::IfThenElse(hn::Lt(x, zero), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), y);
+}
+
+// tanh x in float32, within 3 units in the last place.
+// Near 0 the polynomial of Cephes (tanhf), beyond it 1 - 2 / (e^2|x| + 1).
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE V tanh(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const auto one = hn::Set(d, 1.0f);
+  const auto size = hn::Abs(x), square = hn::Mul(x, x);
+  const auto p = polynomial(d, square,
+                            {-5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f,
+                             1.33314422036e-1f, -3.33332819422e-1f});
+  const auto near = hn::MulAdd(hn::Mul(p, square), x, x);
+  const auto power = exp(d, hn::Add(size, size));
+  const auto far = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(power, one)));
+  const auto near_zero = hn::Lt(size, hn::Set(d, 0.625f));
+  return hn::CopySign(hn::IfThenElse(near_zero, near, far), x);  // of -0 as well
+}
+
+// 1 / (1 + e^-x) in float32, within 4 units in the last place; 0 where e^-x is infinite.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE V sigmoid(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const auto one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
+}
+
+// The error function in float32, within 2e-7.
+// Near 0 it is x + x p(x^2); beyond it 1 - e^-q(|x|). Both polynomials are least-maximum fits to
+// the function in double precision, q weighted with 1 - erf.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE V erf(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const auto square = hn::Mul(x, x);
+  const auto p = polynomial(d, square,
+                            {8.18511059e-05f, -8.09770871e-04f, 5.19695272e-03f, -2.68577055e-02f,
+                             1.12836640e-01f, -3.76126316e-01f, 1.28379166e-01f});
+  const auto near = hn::MulAdd(p, x, x);
+  // From 4 on it rounds to 1.
+  const auto four = hn::Set(d, 4.0f);
+  auto size = hn::Abs(x);
+  const auto is_near = hn::Lt(size, hn::Set(d, 0.95f));
+  size = hn::IfThenElse(hn::Gt(size, four), four, size);
+  const auto q = polynomial(d, size,
+                            {-1.91504256e-04f, 2.99954193e-03f, -2.20520026e-02f, 1.03566903e-01f,
+                             6.37600025e-01f, 1.12742609e+00f, 2.56443547e-04f});
+  const auto far = hn::Sub(hn::Set(d, 1.0f), exp(d, hn::Neg(q)));
+  return hn::IfThenElse(is_near, near, hn::CopySign(far, x));
 }
 
 }  // namespace gs::backend::HWY_NAMESPACE
