@@ -1,5 +1,5 @@
-// The exponential and logarithm of vectors of either floating type, compiled once for each
-// instruction set: include after highway.h.
+// Elementary functions of vectors of either floating type, compiled once for each instruction set:
+// include after highway.h.
 #if defined(GS_BACKEND_CPU_EXP_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GS_BACKEND_CPU_EXP_LANES_INL_H_
 #undef GS_BACKEND_CPU_EXP_LANES_INL_H_
@@ -27,7 +27,17 @@ HWY_INLINE V apply_lanes(D d, V x, Function function) {
   return hn::Load(d, lanes);
 }
 
-// e^x: in vectors for float, by <cmath> for double.
+template <class D, class V, class Function>
+HWY_INLINE V apply_lanes(D d, V x, V y, Function function) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  HWY_ALIGN hn::TFromD<D> left[hn::MaxLanes(d)], right[hn::MaxLanes(d)];
+  hn::Store(x, d, left);
+  hn::Store(y, d, right);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) left[i] = function(left[i], right[i]);
+  return hn::Load(d, left);
+}
+
+// e^x and the others below: in vectors for float, by <cmath> for double.
 template <class D, class V>
 HWY_INLINE V exp_lanes(D d, V x) {
   using T = hwy::HWY_NAMESPACE::TFromD<D>;
@@ -35,6 +45,36 @@ HWY_INLINE V exp_lanes(D d, V x) {
     return exp(d, x);
   } else {
     return apply_lanes(d, x, [](T value) { return std::exp(value); });
+  }
+}
+
+template <class D, class V>
+HWY_INLINE V log_lanes(D d, V x) {
+  using T = hwy::HWY_NAMESPACE::TFromD<D>;
+  if constexpr (std::is_same_v<T, float>) {
+    return log(d, x);
+  } else {
+    return apply_lanes(d, x, [](T value) { return std::log(value); });
+  }
+}
+
+template <class D, class V>
+HWY_INLINE V tanh_lanes(D d, V x) {
+  using T = hwy::HWY_NAMESPACE::TFromD<D>;
+  if constexpr (std::is_same_v<T, float>) {
+    return tanh(d, x);
+  } else {
+    return apply_lanes(d, x, [](T value) { return std::tanh(value); });
+  }
+}
+
+template <class D, class V>
+HWY_INLINE V erf_lanes(D d, V x) {
+  using T = hwy::HWY_NAMESPACE::TFromD<D>;
+  if constexpr (std::is_same_v<T, float>) {
+    return erf(d, x);
+  } else {
+    return apply_lanes(d, x, [](T value) { return std::erf(value); });
   }
 }
 

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "framework/backend/operand.h"
+
+namespace gs::backend {
+
+// Operations of two operands, element by element. For int32 all but kDivide and kPow, wrapping
+// around.
+enum class Binary { kAdd, kSubtract, kMultiply, kDivide, kPow, kMaximum, kMinimum };
+
+// y = operation(a, b) at the shape of y. y may be an operand of the same shape.
+void binary(Cpu, Binary operation, Array& y, const Operand& a, const Operand& b);
+
+// The gradient of one operand, at the shape of dy: dx = dy * d operation(a, b) / d side. An operand
+// that binary_gradient_reads denies may be any number.
+enum class Side { kA, kB };
+void binary_gradient(Cpu, Binary operation, Side side, Array& dx, const Operand& a,
+                     const Operand& b, const Array& dy);
+
+// The operands that the gradient of `side` depends on.
+struct Reads {
+  bool a, b;
+};
+constexpr Reads binary_gradient_reads(Binary operation, Side side) {
+  switch (operation) {
+    case Binary::kAdd:
+    case Binary::kSubtract:
+      return {false, false};
+    case Binary::kMultiply:
+      return {side == Side::kB, side == Side::kA};
+    case Binary::kDivide:
+      return {side == Side::kB, true};
+    default:
+      return {true, true};
+  }
+}
+
+}  // namespace gs::backend
