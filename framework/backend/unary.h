@@ -5,18 +5,47 @@
 namespace gs::backend {
 
 // Functions of one number, element by element.
-enum class Unary { kRelu, kGelu };
+enum class Unary {
+  kNegate,
+  kExp,
+  kLog,
+  kSqrt,
+  kRsqrt,
+  kAbs,
+  kSquare,
+  kTanh,
+  kSigmoid,
+  kRelu,
+  kGelu,
+  kGeluTanh,
+  kSilu,
+  kClamp
+};
+
+// The limits of kClamp; other functions have none.
+struct Limits {
+  double low = 0, high = 0;
+};
 
 // y = function(x). y may be x.
-void unary(Cpu, Unary function, Array& y, const Array& x);
+void unary(Cpu, Unary function, Array& y, const Array& x, Limits limits = {});
 
-// dx = dy * function'(x). `kept` is what kept_for_gradient names. dx may be dy.
-void unary_gradient(Cpu, Unary function, Array& dx, const Array& kept, const Array& dy);
+// dx = dy * function'(x). `kept` is what kept_for_gradient names, any array for kNothing. dx may be
+// dy.
+void unary_gradient(Cpu, Unary function, Array& dx, const Array& kept, const Array& dy,
+                    Limits limits = {});
 
 // What the gradient is computed from.
-enum class Kept { kInput, kOutput };
+enum class Kept { kNothing, kInput, kOutput };
 constexpr Kept kept_for_gradient(Unary function) {
   switch (function) {
+    case Unary::kNegate:
+      return Kept::kNothing;
+    case Unary::kExp:
+    case Unary::kSqrt:
+    case Unary::kRsqrt:
+    case Unary::kTanh:
+    case Unary::kSigmoid:
     case Unary::kRelu:
       return Kept::kOutput;
     default:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "framework/ops/unary.h"
 #include "framework/tensor/tensor.h"
 
 namespace gs {
@@ -49,6 +50,6 @@ inline Tensor operator*(double a, const Tensor& b) { return multiply(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return divide(a, b); }
 inline Tensor operator/(const Tensor& a, double b) { return divide(a, b); }
 inline Tensor operator/(double a, const Tensor& b) { return divide(a, b); }
-inline Tensor operator-(const Tensor& x) { return multiply(x, -1); }
+inline Tensor operator-(const Tensor& x) { return negate(x); }
 
 }  // namespace gs
