@@ -22,19 +22,25 @@ std::optional<int64_t> step_of(const std::string& name) {
   if (!name.starts_with(prefix)) return {};
   int64_t step = 0;
   std::from_chars(name.data() + prefix.size(), name.data() + name.size(), step);
-  if (name != name_of_step(step)) return {};
+  if (step < 0 || name != name_of_step(step)) return {};
   return step;
 }
 
-std::optional<double> metric_of(const std::map<std::string, TrainingValue>& values) {
-  const auto found = values.find("metric");
-  if (found == values.end() || !std::holds_alternative<double>(found->second)) return {};
-  return std::get<double>(found->second);
+template <typename T>
+std::optional<T> value_of(const std::map<std::string, TrainingValue>& values, const char* name) {
+  const auto found = values.find(name);
+  if (found == values.end() || !std::holds_alternative<T>(found->second)) return {};
+  return std::get<T>(found->second);
 }
 
 bool exists(const std::string& path) {
   std::error_code error;
   return fs::exists(path, error);
+}
+
+fs::file_time_type time_of(const std::string& path) {
+  std::error_code error;
+  return fs::last_write_time(path, error);
 }
 
 }  // namespace
@@ -48,20 +54,32 @@ CheckpointRotation::CheckpointRotation(Config config) : config_(std::move(config
         config_.folder, error ? error.message() : "another file has that name");
   if (exists(best_path())) {
     const auto values = load_training_values(best_path());
-    const auto step = values.find("step");
-    const bool known = step != values.end() && std::holds_alternative<int64_t>(step->second);
-    const std::optional<double> metric = metric_of(values);
-    check(known && metric, "checkpoints: {} does not hold its step and metric; rename it",
+    const std::optional<int64_t> step = value_of<int64_t>(values, "step");
+    const std::optional<double> metric = value_of<double>(values, "metric");
+    check(step && metric, "checkpoints: {} does not hold its step and metric; rename it",
           best_path());
-    best_step_ = std::get<int64_t>(step->second);
+    best_step_ = *step;
     best_metric_ = *metric;
   }
-  // A kill may have come between the newest file and its other names.
-  const std::vector<int64_t> present = steps();
-  if (present.empty()) return;
-  const int64_t newest = present.back();
-  if (newest != best_step_) take_if_best(newest, metric_of(load_training_values(path_of(newest))));
-  if (!exists(last_path())) link_file_atomically(path_of(newest), last_path());
+  finish_interrupted_save();
+}
+
+// A kill may have come between the file that was written last and its other names. The time alone
+// does not decide: copying a folder gives its files times in any order.
+void CheckpointRotation::finish_interrupted_save() {
+  std::optional<int64_t> latest;
+  for (const int64_t step : steps())
+    if (!latest || time_of(path_of(step)) >= time_of(path_of(*latest))) latest = step;
+  if (!latest) return;
+  const std::string path = path_of(*latest);
+  if (latest != best_step_) {
+    take_if_best(*latest, value_of<double>(load_training_values(path), "metric"));
+  }
+  const bool behind =
+      !exists(last_path()) ||
+      (time_of(path) > time_of(last_path()) &&
+       value_of<int64_t>(load_training_values(last_path()), "step").value_or(-1) < *latest);
+  if (behind) link_file_atomically(path, last_path());
 }
 
 std::string CheckpointRotation::path_of(int64_t step) const {

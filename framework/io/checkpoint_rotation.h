@@ -13,7 +13,7 @@ namespace gs {
 // metric, and two more names, last.h5 (the save before now) and best.h5, which are hard links
 // (copies where the file system has none), each replaced in one go. The best is never removed,
 // neither is the one just saved; files of other names are left alone. A kill between any two moves
-// leaves every name loadable: at worst last.h5 names the save before.
+// leaves every name loadable; the next start finishes what was left undone.
 class CheckpointRotation {
  public:
   struct Config {
@@ -37,6 +37,7 @@ class CheckpointRotation {
   std::string best_path() const { return config_.folder + "/best.h5"; }
 
  private:
+  void finish_interrupted_save();
   void take_if_best(int64_t step, std::optional<double> metric);
   void remove_surplus(int64_t saved) const;
 

@@ -1,0 +1,27 @@
+#include <gtest/gtest.h>
+
+#include "framework/io/checkpoint.h"
+#include "tests/io/example_checkpoint.h"
+#include "tests/support/support.h"
+
+namespace gs {
+namespace {
+
+// An independent reader sees the names and values that were saved.
+TEST(Checkpoint, IsReadableWithH5py) {
+  std::string python;
+  for (const char* candidate : {"python3", "/usr/bin/python3"})
+    if (python.empty() &&
+        test::run_command(std::string(candidate) + " -c 'import h5py'").status == 0)
+      python = candidate;
+  if (python.empty()) GTEST_SKIP() << "h5py is not installed";
+  const test::TemporaryDirectory folder;
+  save_checkpoint(folder.file("a.h5"), test::example_checkpoint(900));
+  const test::CommandResult result = test::run_command(
+      python + " " GS_SOURCE_DIRECTORY "/tests/io/h5py_check.py " + folder.file("a.h5"));
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(result.output, "all values are as saved\n");
+}
+
+}  // namespace
+}  // namespace gs
