@@ -43,12 +43,12 @@ void apply_masks(T* HWY_RESTRICT x, int64_t count, const AttentionInputs& inputs
   }
 }
 
-// The softmax of the first `count` elements of a row in place; the others become 0. Without an
-// element above -infinity all are 0.
+// The softmax of the first `count` elements of a row in place; the others, up to the whole vectors
+// of `stride`, become 0. Without an element above -infinity all are 0.
 template <typename T>
-HWY_INLINE void softmax_row(T* x, int64_t count, int64_t width) {
+HWY_INLINE void softmax_row(T* x, int64_t count, int64_t stride) {
   const hn::ScalableTag<T> d;
-  std::fill(x + count, x + width, T{0});
+  std::fill(x + padded<T>(count), x + stride, T{0});
   if (count == 0) return;
   auto largest = hn::Set(d, -kInfinity<T>);
   for_each_vector(d, count, [&](auto at) HWY_ATTR {
@@ -58,19 +58,21 @@ HWY_INLINE void softmax_row(T* x, int64_t count, int64_t width) {
   // A maximum may pass over NaN, which must not look like a masked row.
   if (maximum == -kInfinity<T> &&
       std::none_of(x, x + count, [](T value) { return std::isnan(value); })) {
-    std::fill_n(x, count, T{0});
+    std::fill_n(x, padded<T>(count), T{0});
     return;
   }
   const auto shift = hn::Set(d, maximum);
   auto total = hn::Zero(d);
   for_each_vector(d, count, [&](auto at) HWY_ATTR {
     const auto value = exp_lanes(d, hn::Sub(load(d, x, at, -kInfinity<T>), shift));
-    total = hn::Add(total, inside(d, value, at));
-    store(d, value, x, at);
+    const auto counted = inside(d, value, at);
+    total = hn::Add(total, counted);
+    store(d, counted, x, whole(at));
   });
   const auto factor = hn::Set(d, 1 / sum_of(d, total));
-  for_each_vector(d, count,
-                  [&](auto at) HWY_ATTR { store(d, hn::Mul(load(d, x, at), factor), x, at); });
+  for_each_vector(d, count, [&](auto at) HWY_ATTR {
+    store(d, inside(d, hn::Mul(load(d, x, whole(at)), factor), at), x, whole(at));
+  });
 }
 
 template <typename T>
@@ -78,25 +80,24 @@ void attend(T* output, T* kept, const AttentionInputs& inputs, const AttentionPl
             const AttentionHead& head) {
   const AttentionSequence& sequence = head.sequence;
   const int64_t queries = sequence.queries, width = sequence.weights_width;
-  const int64_t size = queries * width;
-  T* weights = kept != nullptr ? kept + head.weights_start() : attention_scratch<T, 0>(size);
-  multiply_rows(Matrix<T>{weights, width},
-                part_of(inputs.query.data<T>(), sequence.query_start, head, plan.width),
+  const int64_t stride = padded<T>(width);
+  const Matrix<T> weights{attention_scratch<T, 0>(queries * stride), stride};
+  multiply_rows(weights, part_of(inputs.query.data<T>(), sequence.query_start, head, plan.width),
                 part_of(inputs.key.data<T>(), sequence.key_start, head, plan.width), queries,
                 plan.width, static_cast<T>(plan.scale),
                 [&](int64_t i) { return head.visible(plan, i); });
   for (int64_t i = 0; i < queries; ++i) {
     const int64_t count = head.visible(plan, i);
-    apply_masks(weights + i * width, count, inputs, plan, head, i);
-    softmax_row(weights + i * width, count, width);
+    apply_masks(weights.row(i), count, inputs, plan, head, i);
+    softmax_row(weights.row(i), count, stride);
   }
-  if (plan.drops()) {
-    T* const dropped = attention_scratch<T, 1>(size);
-    drop_weights(dropped, weights, size, head.weights_start(), plan.dropout);
-    weights = dropped;
+  if (kept != nullptr) {
+    T* const block = kept + head.weights_start();
+    for (int64_t i = 0; i < queries; ++i) std::copy_n(weights.row(i), width, block + i * width);
   }
+  if (plan.drops()) drop_weights(weights, head, plan.dropout);
   combine_rows(part_of(output, sequence.query_start, head, plan.value_width),
-               Coefficients<T>{weights, width, 1},
+               Coefficients<T>{weights.data, stride, 1},
                part_of(inputs.value.data<T>(), sequence.key_start, head, plan.value_width), queries,
                plan.value_width, [&](int64_t, int64_t last) {
                  return Terms{0, head.visible(plan, last)};

@@ -31,9 +31,12 @@ struct Backward {
   const T* weights;
 };
 
-// With p the weights: dx = p * (dp - sum(p * dp)), in place of dp; 0 where p is 0, whatever dp is.
+// With p the weights, `count` of them: ds = p * (dp - sum(p * dp)), 0 where p is 0, whatever dp is.
+// ds goes to `dscores`, unless null, and ds * scale takes the place of dp, with zeros up to
+// `stride`.
 template <typename T>
-HWY_INLINE void softmax_row_backward(T* dp, const T* p, int64_t count) {
+HWY_INLINE void softmax_row_backward(T* dp, T* dscores, const T* p, int64_t count, int64_t stride,
+                                     T scale) {
   const hn::ScalableTag<T> d;
   const auto zero = hn::Zero(d);
   auto total = zero;
@@ -42,42 +45,42 @@ HWY_INLINE void softmax_row_backward(T* dp, const T* p, int64_t count) {
     const auto product = hn::Mul(weight, load(d, dp, at));
     total = hn::Add(total, hn::IfThenElse(hn::Eq(weight, zero), zero, product));
   });
-  const auto mean = hn::Set(d, sum_of(d, total));
+  const auto mean = hn::Set(d, sum_of(d, total)), factor = hn::Set(d, scale);
   for_each_vector(d, count, [&](auto at) HWY_ATTR {
     const auto weight = load(d, p, at);
-    const auto value = hn::Mul(weight, hn::Sub(load(d, dp, at), mean));
-    store(d, hn::IfThenElse(hn::Eq(weight, zero), zero, value), dp, at);
+    const auto product = hn::Mul(weight, hn::Sub(load(d, dp, at), mean));
+    const auto value = hn::IfThenElse(hn::Eq(weight, zero), zero, product);
+    if (dscores != nullptr) store(d, value, dscores, at);
+    store(d, hn::Mul(value, factor), dp, whole(at));
   });
+  std::fill(dp + padded<T>(count), dp + stride, T{0});
 }
 
-// The gradient of the weights, before dropout, to dp (queries, weights_width).
+// The gradient of the weights, before dropout; what a causal mask hides may hold anything.
 template <typename T>
-void weights_gradient(T* dp, const Backward<T>& a, const AttentionPlan& plan,
+void weights_gradient(Matrix<T> dp, const Backward<T>& a, const AttentionPlan& plan,
                       const AttentionHead& head) {
   const AttentionSequence& sequence = head.sequence;
-  const int64_t width = sequence.weights_width, size = sequence.queries * width;
+  const int64_t width = sequence.weights_width;
   if (a.dweights != nullptr) {
-    std::copy_n(a.dweights + head.weights_start(), size, dp);
+    for (int64_t i = 0; i < sequence.queries; ++i)
+      std::copy_n(a.dweights + head.weights_start() + i * width, width, dp.row(i));
     return;
   }
-  multiply_rows(Matrix<T>{dp, width}, part_of(a.dy, sequence.query_start, head, plan.value_width),
+  multiply_rows(dp, part_of(a.dy, sequence.query_start, head, plan.value_width),
                 part_of(a.value, sequence.key_start, head, plan.value_width), sequence.queries,
                 plan.value_width, T{1}, [&](int64_t i) { return head.visible(plan, i); });
-  if (!plan.drops()) return;
-  // What no query sees was not computed.
-  for (int64_t i = 0; i < sequence.queries; ++i)
-    std::fill(dp + i * width + head.visible(plan, i), dp + (i + 1) * width, T{0});
-  drop_weights(dp, dp, size, head.weights_start(), plan.dropout);
+  if (plan.drops()) drop_weights(dp, head, plan.dropout);
 }
 
 // y[j] = the sum over the queries i of coefficient(i, j) * x[i], for the keys j of the head; the
 // keys that are padding get 0.
 template <typename T>
-void combine_queries(T* y, const T* coefficients, const T* x, int64_t width,
+void combine_queries(T* y, Matrix<const T> coefficients, const T* x, int64_t width,
                      const AttentionPlan& plan, const AttentionHead& head) {
   const AttentionSequence& sequence = head.sequence;
   const Matrix<T> out = part_of(y, sequence.key_start, head, width);
-  combine_rows(out, Coefficients<T>{coefficients, 1, sequence.weights_width},
+  combine_rows(out, Coefficients<T>{coefficients.data, 1, coefficients.stride},
                part_of(x, sequence.query_start, head, width), sequence.keys, width,
                [&](int64_t first, int64_t) {
                  return Terms{head.first_query(plan, first), sequence.queries};
@@ -91,37 +94,37 @@ void combine_queries(T* y, const T* coefficients, const T* x, int64_t width,
 template <typename T>
 void attend_backward(const Backward<T>& a, const AttentionPlan& plan, const AttentionHead& head) {
   const AttentionSequence& sequence = head.sequence;
-  const int64_t width = sequence.weights_width, size = sequence.queries * width;
-  const T* const p = a.weights + head.weights_start();
+  const int64_t queries = sequence.queries, width = sequence.weights_width;
+  const int64_t stride = padded<T>(width);
+  const Matrix<const T> p{a.weights + head.weights_start(), width};
+  const Matrix<T> scratch{attention_scratch<T, 0>(queries * stride), stride};
+  const Matrix<const T> result{scratch.data, stride};
   if (a.dvalue != nullptr) {
-    const T* dropped = p;
     if (plan.drops()) {
-      T* const scratch = attention_scratch<T, 1>(size);
-      drop_weights(scratch, p, size, head.weights_start(), plan.dropout);
-      dropped = scratch;
+      for (int64_t i = 0; i < queries; ++i) std::copy_n(p.row(i), width, scratch.row(i));
+      drop_weights(scratch, head, plan.dropout);
     }
-    combine_queries(a.dvalue, dropped, a.dy, plan.value_width, plan, head);
+    combine_queries(a.dvalue, plan.drops() ? result : p, a.dy, plan.value_width, plan, head);
   }
   if (a.dquery == nullptr && a.dkey == nullptr && a.dscores == nullptr) return;
-  T* const ds = attention_scratch<T, 0>(size);
-  weights_gradient(ds, a, plan, head);
-  for (int64_t i = 0; i < sequence.queries; ++i) {
-    T* const row = ds + i * width;
+  weights_gradient(scratch, a, plan, head);
+  for (int64_t i = 0; i < queries; ++i) {
+    T* const dscores =
+        a.dscores != nullptr ? a.dscores + head.weights_start() + i * width : nullptr;
     const int64_t count = head.visible(plan, i);
-    softmax_row_backward(row, p + i * width, count);
-    std::fill(row + count, row + width, T{0});
-    if (a.dscores != nullptr) std::copy_n(row, width, a.dscores + head.weights_start() + i * width);
-    for (int64_t j = 0; j < count; ++j) row[j] *= static_cast<T>(plan.scale);
+    softmax_row_backward(scratch.row(i), dscores, p.row(i), count, stride,
+                         static_cast<T>(plan.scale));
+    if (dscores != nullptr) std::fill(dscores + count, dscores + width, T{0});
   }
   if (a.dquery != nullptr) {
     combine_rows(part_of(a.dquery, sequence.query_start, head, plan.width),
-                 Coefficients<T>{ds, width, 1},
-                 part_of(a.key, sequence.key_start, head, plan.width), sequence.queries, plan.width,
+                 Coefficients<T>{result.data, stride, 1},
+                 part_of(a.key, sequence.key_start, head, plan.width), queries, plan.width,
                  [&](int64_t, int64_t last) {
                    return Terms{0, head.visible(plan, last)};
                  });
   }
-  if (a.dkey != nullptr) combine_queries(a.dkey, ds, a.query, plan.width, plan, head);
+  if (a.dkey != nullptr) combine_queries(a.dkey, result, a.query, plan.width, plan, head);
 }
 
 // The heads whose place lies in [first, last).

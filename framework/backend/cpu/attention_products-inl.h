@@ -204,15 +204,32 @@ HWY_INLINE void combine_rows(Matrix<T> y, Coefficients<T> coefficients, Matrix<c
   }
 }
 
-// y = x with dropout; x is the block of weights that starts at element `start`. y may be x.
+// How far apart rows of `width` stand in scratch memory: whole vectors. A part of a vector that was
+// stored would have to reach the cache before its elements can be read.
 template <typename T>
-void drop_weights(T* y, const T* x, int64_t count, int64_t start, const DropoutMask& mask) {
-  const uint32_t* const words = random_words(
-      mask.stream, start, count, attention_scratch<uint32_t, 2>(count + kRandomWordsSlack));
+HWY_INLINE int64_t padded(int64_t width) {
+  const hwy::HWY_NAMESPACE::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hwy::HWY_NAMESPACE::Lanes(d));
+  return (width + lanes - 1) / lanes * lanes;
+}
+
+// The whole vector at a place.
+HWY_INLINE Whole whole(Whole at) { return at; }
+HWY_INLINE Whole whole(Part at) { return {at.start}; }
+
+// Applies dropout to a head's weights, or to their gradient, in place.
+template <typename T>
+void drop_weights(Matrix<T> x, const AttentionHead& head, const DropoutMask& mask) {
+  const int64_t width = head.sequence.weights_width, count = head.sequence.queries * width;
+  const uint32_t* words = random_words(mask.stream, head.weights_start(), count,
+                                       attention_scratch<uint32_t, 2>(count + kRandomWordsSlack));
   const int32_t threshold = static_cast<int32_t>(mask.threshold);
   const T scale = static_cast<T>(mask.scale);
-  for (int64_t i = 0; i < count; ++i)
-    y[i] = static_cast<int32_t>(words[i] >> 8) >= threshold ? x[i] * scale : T{0};
+  for (int64_t i = 0; i < head.sequence.queries; ++i, words += width) {
+    T* const row = x.row(i);
+    for (int64_t j = 0; j < width; ++j)
+      row[j] = static_cast<int32_t>(words[j] >> 8) >= threshold ? row[j] * scale : T{0};
+  }
 }
 
 }  // namespace gs::backend::HWY_NAMESPACE
