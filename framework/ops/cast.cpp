@@ -1,0 +1,16 @@
+#include "framework/ops/cast.h"
+
+#include "framework/ops/operands.h"
+
+namespace gs {
+
+Tensor cast(const Tensor& x, DType dtype) {
+  check_operand("cast", x);
+  if (x.dtype() == dtype) return x;
+  if (dtype == kBFloat16) refuse_gradient("cast", {x});
+  if (!is_floating(dtype)) return Tensor(x.value().to(dtype));
+  return record("cast", x.value().to(dtype), {x},
+                [from = x.dtype()](const Array& dy) { return Gradients{dy.to(from)}; });
+}
+
+}  // namespace gs
