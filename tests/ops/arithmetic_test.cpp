@@ -5,9 +5,10 @@
 #include <cmath>
 #include <functional>
 
-#include "framework/tensor/gradcheck.h"
 #include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
+#include "tests/support/operation_case.h"
+#include "tests/support/pytorch_operations.h"
 #include "tests/support/support.h"
 
 namespace gs {
@@ -15,7 +16,6 @@ namespace {
 
 using test::error_of;
 using test::expect_near;
-using test::random_tensor;
 
 struct Case {
   std::string name;
@@ -90,62 +90,68 @@ Tensor positive_tensor(const Shape& shape, uint64_t seed) {
   return Tensor::of<T>(shape, values);
 }
 
-template <typename T>
-void expect_reference(const Case& test, const Pair& pair, double tolerance) {
-  SCOPED_TRACE(test.name + " " + pair.a.text() + " " + pair.b.text());
-  const Tensor a = positive_tensor<T>(pair.a, 1), b = positive_tensor<T>(pair.b, 2);
-  const Tensor y = test.tensors(a, b);
-  ASSERT_EQ(y.shape(), pair.y);
-  ASSERT_EQ(y.dtype(), dtype_of<T>);
-  std::vector<double> expected, with_number, of_number;
-  for (int64_t i = 0; i < y.elements(); ++i)
-    expected.push_back(test.reference(element_at(a, pair.y, i), element_at(b, pair.y, i)));
-  expect_near(y, expected, tolerance);
-  for (const double x : a.values<double>()) {
-    with_number.push_back(test.reference(x, 1.25));
-    of_number.push_back(test.reference(1.25, x));
-  }
-  expect_near(test.tensor_number(a, 1.25), with_number, tolerance);
-  expect_near(test.number_tensor(1.25, a), of_number, tolerance);
+void check_case(const Case& test, const Pair& pair) {
+  using Values = std::vector<std::vector<double>>;
+  const Tensor a = positive_tensor<float>(pair.a, 1), b = positive_tensor<float>(pair.b, 2);
+  EXPECT_EQ(test.tensors(a, b).shape(), pair.y);
+  test::check_operation(
+      test.name, [&](const std::vector<Tensor>& in) { return test.tensors(in[0], in[1]); }, {a, b},
+      [&](const Values& in) {
+        const Tensor x = Tensor::of(pair.a, in[0]), y = Tensor::of(pair.b, in[1]);
+        std::vector<double> expected;
+        for (int64_t i = 0; i < pair.y.elements(); ++i)
+          expected.push_back(test.reference(element_at(x, pair.y, i), element_at(y, pair.y, i)));
+        return expected;
+      });
+  test::check_operation(
+      test.name + " with a number",
+      [&](const std::vector<Tensor>& in) { return test.tensor_number(in[0], 1.375); }, {a},
+      [&](const Values& in) {
+        std::vector<double> expected;
+        for (const double x : in[0]) expected.push_back(test.reference(x, 1.375));
+        return expected;
+      });
+  test::check_operation(
+      test.name + " of a number",
+      [&](const std::vector<Tensor>& in) { return test.number_tensor(1.375, in[0]); }, {a},
+      [&](const Values& in) {
+        std::vector<double> expected;
+        for (const double x : in[0]) expected.push_back(test.reference(1.375, x));
+        return expected;
+      });
 }
 
-TEST(Arithmetic, AgreesWithTheDefinitionInEveryShape) {
+TEST(Arithmetic, PassesEveryCheckInEveryShape) {
   test::for_each_instruction_set([] {
-    for (const Case& test : cases()) {
-      for (const Pair& pair : pairs()) {
-        expect_reference<float>(test, pair, 1e-6);
-        expect_reference<double>(test, pair, 1e-14);
-      }
-    }
+    for (const Case& test : cases())
+      for (const Pair& pair : pairs()) check_case(test, pair);
   });
-  // More than a tile, and rows that tiles cut.
+}
+
+TEST(Arithmetic, PassesEveryCheckBeyondATile) {
   for (const Case& test : {cases()[1], cases()[3]}) {
-    expect_reference<float>(test, {{5, 701}, {701}, {5, 701}}, 1e-6);
-    expect_reference<float>(test, {{1, 2049}, {2, 1}, {2, 2049}}, 1e-6);
-    expect_reference<float>(test, {{1500, 1}, {2}, {1500, 2}}, 1e-6);
+    check_case(test, {{3, 701}, {701}, {3, 701}});  // rows that tiles cut
+    check_case(test, {{1, 2049}, {2, 1}, {2, 2049}});
+    check_case(test, {{1500, 1}, {2}, {1500, 2}});
   }
 }
 
-TEST(Arithmetic, PassesGradcheckInEveryShape) {
-  for (const Case& test : cases()) {
-    for (const Pair& pair : pairs()) {
-      SCOPED_TRACE(test.name + " " + pair.a.text() + " " + pair.b.text());
-      const Tensor a = positive_tensor<double>(pair.a, 1), b = positive_tensor<double>(pair.b, 2);
-      const auto tensors = [&](const std::vector<Tensor>& in) {
-        return test.tensors(in[0], in[1]);
-      };
-      const auto tensor_number = [&](const std::vector<Tensor>& in) {
-        return test.tensor_number(in[0], 1.375);
-      };
-      const auto number_tensor = [&](const std::vector<Tensor>& in) {
-        return test.number_tensor(1.375, in[0]);
-      };
-      for (const GradcheckResult& result :
-           {gradcheck(tensors, {a, b}), gradcheck(tensor_number, {a}),
-            gradcheck(number_tensor, {a})})
-        EXPECT_TRUE(result.passed) << result.message;
-    }
-  }
+TEST(Arithmetic, AgreesWithPyTorch) {
+  using Inputs = test::FixtureInputs;
+  using Fixture = test::Fixture;
+  test::expect_pytorch_agrees({
+      {"add", [](const Inputs& in, const Fixture&) { return in["x"] + in["y"]; }},
+      {"subtract", [](const Inputs& in, const Fixture&) { return in["x"] - in["y"]; }},
+      {"multiply", [](const Inputs& in, const Fixture&) { return in["x"] * in["y"]; }},
+      {"divide", [](const Inputs& in, const Fixture&) { return in["x"] / in["y"]; }},
+      {"maximum", [](const Inputs& in, const Fixture&) { return maximum(in["x"], in["y"]); }},
+      {"minimum", [](const Inputs& in, const Fixture&) { return minimum(in["x"], in["y"]); }},
+      {"pow",
+       [](const Inputs& in, const Fixture&) {
+         return in.has_option("exponent") ? pow(in["x"], in.option("exponent"))
+                                          : pow(in["x"], in["y"]);
+       }},
+  });
 }
 
 TEST(Arithmetic, OperatorsAreTheFunctions) {
@@ -184,6 +190,80 @@ TEST(Arithmetic, GradientsOfBroadcastOperandsAreSums) {
   EXPECT_EQ(a.gradient().shape(), Shape({2, 1, 3}));
   EXPECT_EQ(b.gradient().values<double>(), std::vector<double>(4, 15));
   EXPECT_EQ(b.gradient().shape(), Shape({4, 1}));
+}
+
+TEST(Arithmetic, EqualOperandsOfMaximumShareTheGradient) {
+  using Values = std::vector<float>;
+  for (const bool largest : {true, false}) {
+    Tensor a = Tensor::of<float>({3}, {1, 2, 3}), b = Tensor::of<float>({3}, {3, 2, 1});
+    a.set_needs_grad();
+    b.set_needs_grad();
+    const Tensor y = largest ? maximum(a, b) : minimum(a, b);
+    EXPECT_EQ(y.values<float>(), largest ? (Values{3, 2, 3}) : (Values{1, 2, 1}));
+    y.backward(Tensor::of<float>({3}, {8, 4, 2}));
+    const Values of_first{8, 2, 0}, of_last{0, 2, 2};
+    EXPECT_EQ(a.gradient().values<float>(), largest ? of_last : of_first);
+    EXPECT_EQ(b.gradient().values<float>(), largest ? of_first : of_last);
+  }
+}
+
+TEST(Arithmetic, PowersOfZeroAndToZero) {
+  Tensor a = Tensor::of<double>({4}, {0, 0, 2, -2}).set_needs_grad();
+  Tensor b = Tensor::of<double>({4}, {0, 2, 0, 3}).set_needs_grad();
+  const Tensor y = pow(a, b), ones(Array::full({4}, 1, kFloat64));
+  EXPECT_EQ(y.values<double>(), (std::vector<double>{1, 0, 1, -8}));
+  y.backward(ones);
+  EXPECT_EQ(a.gradient().values<double>(), (std::vector<double>{0, 0, 0, 12}));
+  expect_near(b.gradient(), {0, 0, std::log(2.0), NAN}, 1e-15);
+  EXPECT_EQ(pow(a, 2).values<double>(), (std::vector<double>{0, 0, 4, 4}));
+}
+
+TEST(Arithmetic, NotANumberAndInfinityGoThrough) {
+  test::for_each_instruction_set([] {
+    const Tensor nan(Array::full({21}, NAN, kFloat32)), one(Array::full({21}, 1, kFloat32));
+    const std::vector<double> expected(21, NAN);
+    for (const Case& test : cases()) {
+      if (test.name == "pow") continue;  // 1^NaN is 1
+      SCOPED_TRACE(test.name);
+      expect_near(test.tensors(nan, one), expected, 0);
+      expect_near(test.tensors(one, nan), expected, 0);
+      expect_near(test.tensor_number(nan, 1), expected, 0);
+      expect_near(test.tensor_number(one, NAN), expected, 0);
+      expect_near(test.number_tensor(1, nan), expected, 0);
+    }
+    const Tensor x = Tensor::of<float>({3}, {INFINITY, -INFINITY, 0});
+    expect_near(x * 0, {NAN, NAN, 0}, 0);
+    expect_near(x - x, {NAN, NAN, 0}, 0);
+    expect_near(1 / x, {0, 0, INFINITY}, 0);
+    expect_near(x + 1e30, {INFINITY, -INFINITY, 1e30}, 1e-6);
+  });
+}
+
+TEST(Arithmetic, WholeNumbersStayWhole) {
+  test::for_each_instruction_set([] {
+    const Tensor a = Tensor::of<int32_t>({5}, {7, -3, 2147483647, 0, 46341});
+    const Tensor b = Tensor::of<int32_t>({5}, {2, 5, 1, -2147483647 - 1, 46341});
+    using Values = std::vector<int32_t>;
+    EXPECT_EQ((a + b).dtype(), kInt32);
+    EXPECT_EQ((a + b).values<int32_t>(), (Values{9, 2, -2147483647 - 1, -2147483647 - 1, 92682}));
+    EXPECT_EQ((a - b).values<int32_t>(), (Values{5, -8, 2147483646, -2147483647 - 1, 0}));
+    EXPECT_EQ((a * b).values<int32_t>(), (Values{14, -15, 2147483647, 0, -2147479015}));
+    EXPECT_EQ(maximum(a, b).values<int32_t>(), (Values{7, 5, 2147483647, 0, 46341}));
+    EXPECT_EQ(minimum(a, b).values<int32_t>(), (Values{2, -3, 1, -2147483647 - 1, 46341}));
+    EXPECT_EQ((a * 2 - 1).values<int32_t>(), (Values{13, -7, -3, -1, 92681}));
+  });
+}
+
+TEST(Arithmetic, KeepsOnlyWhatItsGradientsRead) {
+  Tensor a = test::random_tensor<float>({3}, 1), b = test::random_tensor<float>({3}, 2);
+  a.set_needs_grad();
+  const Tensor dy = test::random_tensor<float>({3}, 3);
+  const Tensor sum = a + b, product = a * b;
+  a.detach().add_in_place(dy);
+  sum.backward(dy);
+  product.backward(dy);  // of a alone: it reads b alone
+  const std::vector<double> y = dy.values<double>(), x = b.values<double>();
+  expect_near(a.gradient(), {y[0] * (1 + x[0]), y[1] * (1 + x[1]), y[2] * (1 + x[2])}, 1e-6);
 }
 
 TEST(Arithmetic, RefusesWhatDoesNotFit) {

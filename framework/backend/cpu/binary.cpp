@@ -121,7 +121,7 @@ struct Maximum {
     if constexpr (std::is_integral_v<hn::TFromD<D>>) {
       return hn::Max(a, b);
     } else {
-      return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::Ne(a, a)), a, b);  // NaN if one is NaN
+      return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);  // NaN if one is NaN
     }
   }
   template <class D, class V>
@@ -141,7 +141,7 @@ struct Minimum {
     if constexpr (std::is_integral_v<hn::TFromD<D>>) {
       return hn::Min(a, b);
     } else {
-      return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::Ne(a, a)), a, b);
+      return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b);
     }
   }
   // a is the smaller where b is the larger.
