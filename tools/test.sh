@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Builds and runs the whole test suite.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+usage() {
+  cat <<'EOF'
+usage: tools/test.sh [--no-setup] [--preset NAME] [ctest arguments]
+
+Installs what is missing (Debian 12), builds, and runs all tests in parallel.
+  --no-setup       install nothing
+  --preset NAME    test (default), debug, or sanitize: address and undefined-behaviour sanitizers
+
+  tools/test.sh -R ops/          only the tests of the operations
+  tools/test.sh --rerun-failed   only those that failed last time
+EOF
+}
+
+preset="test"
+setup=yes
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --no-setup) setup=no && shift ;;
+    --preset)
+      [[ $# -gt 1 ]] || { echo "test.sh: --preset: value missing" >&2 && exit 2; }
+      preset=$2 && shift 2
+      ;;
+    --help | -h) usage && exit 0 ;;
+    *) break ;;
+  esac
+done
+
+if [[ $setup == yes ]]; then tools/setup.sh --tests; fi
+jobs=$(nproc)
+folder=build/$preset
+
+echo "== Building the tests ($preset)"
+started=$SECONDS
+tools/configure.sh "$preset"
+cmake --build --preset "$preset" --parallel "$jobs"
+built=$SECONDS
+
+# A leak or a bad access ends the test that has it; absurd sizes are refused, not fatal.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1:strict_init_order=1:allocator_may_return_null=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
+
+echo "== Running the tests"
+status=0
+ctest --test-dir "$folder" --parallel "$jobs" --output-on-failure --no-tests=error --progress \
+  --output-junit tests.xml "$@" </dev/null || status=$?
+tested=$SECONDS
+
+figure() { grep -m1 -oP "^\s+$1=\"\K[0-9]+" "$folder/tests.xml" || echo 0; }
+if [[ -f $folder/tests.xml ]]; then
+  run=$(figure tests) failed=$(figure failures) skipped=$(figure skipped)
+  echo "== $((run - failed - skipped)) passed, $failed failed, $skipped skipped;" \
+    "built in $((built - started)) s, tested in $((tested - built)) s"
+fi
+exit "$status"
