@@ -5,9 +5,9 @@ find_package(fmt REQUIRED)
 find_package(cxxopts REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(HDF5 REQUIRED COMPONENTS C) # asks for the language C
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(hdf5 REQUIRED IMPORTED_TARGET hdf5) # FindHDF5 would ask for the language C
 
 # OpenBLAS, and oneDNN where there is one, are opened at run time: OpenBLAS chooses its kernels
 # while it is loaded, and on new processors it has to be told which.

@@ -11,3 +11,10 @@ function(gs_compile_options target)
     target_link_options(${target} PRIVATE -fsanitize=address,undefined)
   endif()
 endfunction()
+
+# Tests are compiled often and run once: -O1 compiles in half the time, and spares false warnings
+# of g++ 12 about vectors of known size.
+function(gs_test_options target)
+  gs_compile_options(${target})
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()

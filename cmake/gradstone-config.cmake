@@ -1,0 +1,15 @@
+# Installed beside gradstone-targets.cmake. A static library leaves its own libraries to those who
+# link it.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(OpenMP COMPONENTS CXX)
+find_dependency(fmt)
+find_dependency(ZLIB)
+find_dependency(PkgConfig)
+if(NOT TARGET PkgConfig::hwy)
+  pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+endif()
+if(NOT TARGET PkgConfig::hdf5)
+  pkg_check_modules(hdf5 REQUIRED IMPORTED_TARGET hdf5)
+endif()
+include(${CMAKE_CURRENT_LIST_DIR}/gradstone-targets.cmake)
