@@ -6,7 +6,8 @@
 #include "framework/core/error.h"
 #include "framework/core/version.h"
 #include "framework/io/atomic_file.h"
-#include "framework/io/hdf5.h"
+#include "framework/io/hdf5_reader.h"
+#include "framework/io/hdf5_writer.h"
 #include "framework/io/seal.h"
 
 namespace gs {

@@ -7,7 +7,7 @@
 
 #include "framework/core/error.h"
 #include "framework/io/checkpoint.h"
-#include "framework/io/hdf5.h"
+#include "framework/io/hdf5_writer.h"
 #include "framework/io/seal.h"
 #include "tests/io/example_checkpoint.h"
 #include "tests/support/support.h"
