@@ -76,7 +76,7 @@ std::string checked_target(const std::string& path) {
   }
   check(!S_ISDIR(status.st_mode), "save: {} is a folder; give the path of a file", path);
   check(S_ISREG(status.st_mode), "save: {} is not a regular file; give the path of a file", path);
-  if (access(target.c_str(), W_OK) != 0) fail_write(path, errno);
+  if (faccessat(AT_FDCWD, target.c_str(), W_OK, AT_EACCESS) != 0) fail_write(path, errno);
   return target;
 }
 
