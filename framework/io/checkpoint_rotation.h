@@ -10,7 +10,7 @@
 namespace gs {
 
 // A folder of checkpoints that does not grow: step_<n>.h5 of the highest steps and of the best
-// metric, and two more names, last.h5 (the save before now) and best.h5, which are hard links
+// metric, and two more names, last.h5 (the latest save) and best.h5, which are hard links
 // (copies where the file system has none), each replaced in one go. The best is never removed,
 // neither is the one just saved; files of other names are left alone. A kill between any two moves
 // leaves every name loadable; the next start finishes what was left undone.

@@ -92,7 +92,9 @@ TEST(AtomicFile, RespectsWriteProtection) {
   chmod(folder.path().c_str(), 0777);
   chmod(path.c_str(), 0444);
   const uid_t user = geteuid();
-  if (user == 0) ASSERT_EQ(seteuid(65534), 0);  // root may write everywhere
+  if (user == 0) {  // root may write everywhere
+    ASSERT_EQ(seteuid(65534), 0);
+  }
   const std::string error = test::error_of([&] { write_file_atomically(path, "x"); });
   ASSERT_EQ(seteuid(user), 0);
   EXPECT_EQ(error, "save: cannot write " + path +
