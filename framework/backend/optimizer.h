@@ -25,7 +25,4 @@ void sgd(Cpu, Array& weight, Array& velocity, const Array& gradient, const SgdSt
 // The sum of the squares of all elements, in double, the same for any number of threads.
 double sum_of_squares(Cpu, const Array& x);
 
-// x *= factor.
-void scale(Cpu, Array& x, double factor);
-
 }  // namespace gs::backend

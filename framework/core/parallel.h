@@ -6,9 +6,10 @@
 namespace gs {
 
 // The number of threads that kernels use: by default the processors this process may run on, or
-// OMP_NUM_THREADS where it is set. Everything, matrix products included, runs in this one pool.
+// OMP_NUM_THREADS or OPENBLAS_NUM_THREADS where one is set. Everything, matrix products included,
+// runs in this one pool.
 int threads();
-void set_threads(int count);  // 1 or more
+void set_threads(int count);  // 1 to 1024
 
 // Calls body(first, last) on disjoint ranges that cover [begin, end). A range smaller than `grain`
 // is not split, and nested calls run in the calling thread. The split depends on the sizes and on

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "framework/backend/optimizer.h"
+#include "framework/backend/scale.h"
 
 namespace gs {
 
@@ -24,7 +25,7 @@ double clip_gradient_norm(nn::Module& model, double maximum) {
   } else if (norm > maximum) {
     for (Array& gradient : gradients) {
       on_device(gradient.device(),
-                [&](auto on) { backend::scale(on, gradient, maximum / (norm + 1e-6)); });
+                [&](auto on) { backend::scale(on, gradient, gradient, maximum / (norm + 1e-6)); });
     }
   }
   return norm;

@@ -91,14 +91,6 @@ double squares_slice(const Array& x, int64_t begin, int64_t end) {
   });
 }
 
-void scale_slice(Array& x, double factor, int64_t begin, int64_t end) {
-  dispatch_floating("scale", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    T* const values = x.data<T>();
-    for (int64_t i = begin; i < end; ++i) values[i] *= static_cast<T>(factor);
-  });
-}
-
 }  // namespace
 }  // namespace gs::backend::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -110,7 +102,6 @@ namespace {
 HWY_EXPORT(adam_slice);
 HWY_EXPORT(sgd_slice);
 HWY_EXPORT(squares_slice);
-HWY_EXPORT(scale_slice);
 
 constexpr int64_t kGrain = 1 << 14;
 
@@ -142,12 +133,6 @@ double sum_of_squares(Cpu, const Array& x) {
   double total = 0;
   for (const double sum : sums) total += sum;
   return total;
-}
-
-void scale(Cpu, Array& x, double factor) {
-  parallel_for(0, x.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(scale_slice)(x, factor, begin, end);
-  });
 }
 
 }  // namespace gs::backend

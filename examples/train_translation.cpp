@@ -1,0 +1,251 @@
+// Trains a Transformer to translate: on the toy corpus, or on your own files. See --help.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "framework/core/parallel.h"
+#include "framework/io/atomic_file.h"
+#include "framework/io/checkpoint_rotation.h"
+#include "framework/train/interrupt.h"
+#include "framework/train/meter.h"
+#include "framework/train/metrics_log.h"
+#include "framework/train/options.h"
+#include "framework/train/program.h"
+#include "framework/train/progress.h"
+#include "models/evaluation.h"
+#include "models/translation_settings.h"
+#include "models/translation_training.h"
+
+namespace {
+
+using namespace gs;
+
+constexpr int kInterruptedStatus = 130;  // as a shell reports Ctrl-C
+
+// What belongs to this call alone and is not kept in checkpoints.
+struct Call {
+  std::string output = "runs/toy";
+  bool resume = false;
+  bool verify_resume = false;
+  int threads = gs::threads();
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Validation: the model predicts and translates what it was not trained on.
+struct Validation {
+  PredictionScore prediction;
+  TranslationScore translation;
+};
+
+Validation validate(TranslationTraining& training, Batches& batches, const TranslationSplit& valid,
+                    const TranslationSettings& settings) {
+  Translator& translator = training.translator();
+  const Evaluating evaluating(translator.transformer());
+  const SearchConfig search{.beam = settings.beam};
+  return {score_predictions(translator.transformer(), batches),
+          score_translations(translate_best(translator, valid.source, search), valid.target)};
+}
+
+void report(const Validation& validation, int64_t step, Progress& progress, MetricsLog& log) {
+  const PredictionScore& prediction = validation.prediction;
+  const TranslationScore& translation = validation.translation;
+  progress.print(
+      fmt::format("step {}: validation loss {:.4f}, perplexity {:.3f}, token accuracy {:.2f} %, "
+                  "exact match {:.2f} %, BLEU {:.2f}",
+                  step, prediction.loss, prediction.perplexity, 100 * prediction.accuracy,
+                  100 * translation.exact_match, translation.bleu.score));
+  log.write({{"event", std::string("validation")},
+             {"step", step},
+             {"loss", prediction.loss},
+             {"perplexity", prediction.perplexity},
+             {"token_accuracy", prediction.accuracy},
+             {"exact_match", translation.exact_match},
+             {"bleu", translation.bleu.score}});
+}
+
+// The training loop. False when it was interrupted.
+bool train(TranslationTraining& training, const TranslationSettings& settings,
+           const TranslationSplit& valid, const Options::Values& options,
+           CheckpointRotation& checkpoints, MetricsLog& log) {
+  Batches valid_batches(training.translator().source_vocabulary().encode_lines(valid.source),
+                        training.translator().target_vocabulary().encode_lines(valid.target),
+                        {.maximum_tokens = 2000, .shuffle = false});
+  Progress progress(stdout, settings.progress_seconds);
+  MeanMeter loss;
+  RateMeter rate;
+  const double seconds_before = training.seconds;
+  const auto start = std::chrono::steady_clock::now();
+  while (training.steps() < settings.steps && !interrupted()) {
+    const TranslationTraining::StepResult result = training.step();
+    const int64_t step = training.steps();
+    if (!result.skipped) loss.add(result.loss, result.tokens);
+    rate.add(result.tokens);
+    progress.update({.epoch = training.epoch() + 1,
+                     .epochs = training.epochs(),
+                     .step = step,
+                     .steps = settings.steps,
+                     .loss = loss.mean(),
+                     .tokens_per_second = rate.per_second()});
+    training.seconds = seconds_before + seconds_since(start);
+    if (step % settings.validate_every != 0 && step != settings.steps) continue;
+    log.write({{"event", std::string("training")},
+               {"step", step},
+               {"epoch", training.epoch() + 1},
+               {"loss", loss.mean()},
+               {"tokens_per_second", rate.per_second()},
+               {"seconds", training.seconds},
+               {"skipped_steps", training.skipped_steps()}});
+    loss.reset();
+    const Validation validation = validate(training, valid_batches, valid, settings);
+    report(validation, step, progress, log);
+    training.seconds = seconds_before + seconds_since(start);
+    checkpoints.save(step, training.checkpoint(options), validation.prediction.loss);
+    rate.restart();
+  }
+  progress.finish();
+  if (training.steps() >= settings.steps) return true;
+  checkpoints.save(training.steps(), training.checkpoint(options));
+  return false;
+}
+
+// Scores every test split, shows some translations, and writes summary.json.
+void evaluate(TranslationTraining& training, const TranslationSettings& settings,
+              const TranslationData& data, const std::string& output, const std::string& checkpoint,
+              MetricsLog& log) {
+  Translator& translator = training.translator();
+  const Evaluating evaluating(translator.transformer());
+  nlohmann::ordered_json summary{{"train_seconds", training.seconds},
+                                 {"parameters", translator.transformer().parameter_count()},
+                                 {"steps", training.steps()},
+                                 {"checkpoint", checkpoint}};
+  fmt::print("\n{:<8} {:>9} {:>12} {:>8}\n", "split", "sentences", "exact match", "BLEU");
+  std::string samples;
+  for (const TranslationSplit& test : data.tests) {
+    const std::vector<std::string> translations =
+        translate_best(translator, test.source, {.beam = settings.beam});
+    const TranslationScore score = score_translations(translations, test.target);
+    fmt::print("{:<8} {:>9} {:>10.2f} % {:>8.2f}\n", test.name, score.sentences,
+               100 * score.exact_match, score.bleu.score);
+    summary["exact_match"][test.name] = score.exact_match;
+    summary["bleu"][test.name] = score.bleu.score;
+    log.write({{"event", "test " + test.name},
+               {"step", training.steps()},
+               {"exact_match", score.exact_match},
+               {"bleu", score.bleu.score}});
+    for (size_t i = 0; i < std::min<size_t>(2, translations.size()); ++i) {
+      samples += fmt::format("\n  {}: {}\n  model:     {}\n  reference: {}\n", test.name,
+                             test.source[i], translations[i], test.target[i]);
+    }
+  }
+  if (!samples.empty()) fmt::print("\nTranslations:\n{}", samples);
+  write_file_atomically(output + "/summary.json", summary.dump(2) + "\n");
+}
+
+// Trains `steps` steps in one go, and again with a save and a load in the middle, and compares all
+// bits of model, optimizer, random state and place in the data.
+int verify_resume(const TranslationSettings& settings, const TranslationData& data,
+                  const std::string& folder) {
+  const int64_t half = std::max<int64_t>(1, std::min<int64_t>(settings.steps / 2, 20));
+  const std::string path = folder + "/verify_resume.h5";
+  const auto advance = [half](TranslationTraining& training) {
+    for (int64_t i = 0; i < half; ++i) training.step();
+  };
+  const auto fingerprint = [](const TranslationTraining& training) {
+    Checkpoint checkpoint = training.checkpoint({});
+    std::vector<std::string> bits;
+    for (const auto* arrays : {&checkpoint.parameters, &checkpoint.optimizer}) {
+      for (const auto& [name, array] : *arrays) {
+        bits.emplace_back(static_cast<const char*>(array.raw()),
+                          static_cast<size_t>(array.bytes()));
+      }
+    }
+    for (const char* name : {"step", "epoch", "batch", "random_next_stream"}) {
+      bits.push_back(std::to_string(std::get<int64_t>(checkpoint.training.at(name))));
+    }
+    return bits;
+  };
+  TranslationTraining whole(settings, data.train);
+  advance(whole);
+  save_checkpoint(path, whole.checkpoint({}));
+  advance(whole);
+  const std::vector<std::string> expected = fingerprint(whole);
+  TranslationTraining resumed(settings, data.train, load_checkpoint(path), path);
+  std::filesystem::remove(path);
+  advance(resumed);
+  const bool equal = fingerprint(resumed) == expected;
+  fmt::print("{} steps, and {} steps, a save, a load and {} steps: {}\n", 2 * half, half, half,
+             equal ? "equal to the last bit" : "DIFFERENT");
+  return equal ? 0 : 1;
+}
+
+void print_start(TranslationTraining& training, const TranslationData& data) {
+  for (const std::string& note : data.notes) fmt::print("{}\n", note);
+  const Translator& translator = training.translator();
+  fmt::print("{} training pairs, vocabularies of {} and {}, {} parameters, {} threads\n",
+             data.train.source.size(), translator.source_vocabulary().size(),
+             translator.target_vocabulary().size(), translator.transformer().parameter_count(),
+             threads());
+  fmt::print("{}", training.optimizer_summary());
+  std::fflush(stdout);
+}
+
+int run(int argc, char** argv) {
+  TranslationSettings settings;
+  Call call;
+  Options options("train_translation",
+                  "Trains a Transformer to translate: on a generated English-German corpus, or on "
+                  "your own files.");
+  options.bind("output", call.output, "folder of checkpoints, metrics and summary");
+  options.bind("resume", call.resume, "go on from the last checkpoint in the output folder");
+  options.bind("verify-resume", call.verify_resume, "show that resuming changes no bit, and stop");
+  options.bind("threads", call.threads, "threads", between(1, 1024));
+  options.leave_out({"output", "resume", "verify-resume", "threads"});
+  settings.bind(options);
+  if (!options.parse(argc, argv)) return 0;
+  set_threads(call.threads);
+
+  const std::string last = call.output + "/last.h5";
+  const std::string metrics = call.output + "/metrics.jsonl";
+  Checkpoint saved;
+  if (call.resume) {
+    check(std::filesystem::exists(last), "--resume: there is no {}; start without --resume", last);
+    saved = load_checkpoint(last);
+    for (const std::string& note : options.restore(stored_options(saved))) fmt::print("{}\n", note);
+  } else if (!call.verify_resume) {
+    check(!std::filesystem::exists(last),
+          "--output: {} holds a run already; go on with --resume, or choose another folder",
+          call.output);
+  }
+  std::filesystem::create_directories(call.output);
+  const TranslationData data = settings.data();
+  if (call.verify_resume) return verify_resume(settings, data, call.output);
+
+  catch_interrupts();
+  std::unique_ptr<TranslationTraining> training =
+      call.resume ? std::make_unique<TranslationTraining>(settings, data.train, saved, last)
+                  : std::make_unique<TranslationTraining>(settings, data.train);
+  print_start(*training, data);
+  MetricsLog log =
+      call.resume ? MetricsLog::resume(metrics, training->steps()) : MetricsLog::create(metrics);
+  CheckpointRotation checkpoints({.folder = call.output, .keep = settings.keep});
+  if (!train(*training, settings, data.valid, options.values(), checkpoints, log)) {
+    fmt::print(
+        "Interrupted at step {}; saved {}. Go on with: train_translation --output {} --resume\n",
+        training->steps(), checkpoints.path_of(training->steps()), call.output);
+    return kInterruptedStatus;
+  }
+  fmt::print("Trained {} steps in {}; the last checkpoint is {}, the best {}\n", training->steps(),
+             duration_text(training->seconds), checkpoints.last_path(), checkpoints.best_path());
+  evaluate(*training, settings, data, call.output, checkpoints.last_path(), log);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return gs::run_program(argc, argv, run); }

@@ -1,0 +1,45 @@
+#include "framework/io/module_checkpoint.h"
+
+#include <map>
+
+namespace gs {
+namespace {
+
+// The first path of each tied parameter.
+std::map<const Node*, std::string> first_paths(const nn::Module& module) {
+  std::map<const Node*, std::string> paths;
+  for (const nn::NamedParameter& named : module.parameters()) {
+    paths[named.parameter->tensor().node().get()] = named.path;
+  }
+  return paths;
+}
+
+}  // namespace
+
+void store_parameters(const nn::Module& module, Checkpoint& checkpoint) {
+  const std::map<const Node*, std::string> firsts = first_paths(module);
+  for (const nn::NamedParameter& named : module.named_parameters()) {
+    const Tensor& tensor = named.parameter->tensor();
+    const std::string& first = firsts.at(tensor.node().get());
+    if (first == named.path) {
+      checkpoint.parameters[named.path] = tensor.value();
+    } else {
+      checkpoint.ties[named.path] = first;
+    }
+  }
+}
+
+void load_parameters(nn::Module& module, const Checkpoint& checkpoint, const std::string& path) {
+  ExpectedNames expected;
+  for (const nn::NamedParameter& named : module.parameters()) {
+    expected[named.path] = {named.parameter->tensor().shape(), named.parameter->tensor().dtype()};
+  }
+  check_names(expected, checkpoint.parameters, path);
+  const NoGrad no_grad;
+  for (const nn::NamedParameter& named : module.parameters()) {
+    const Array& values = checkpoint.parameters.at(named.path);
+    (*named.parameter)->assign(Tensor(values.to(named.parameter->tensor().device())));
+  }
+}
+
+}  // namespace gs

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "framework/nn/linear.h"
+#include "framework/ops/attention.h"
+
+namespace gs::nn {
+
+// Which rows are sequences of one batch, and what may attend to what. With offsets the rows of all
+// sequences stand one after another, (N, C), and nothing is padded; without, batches are (B, T, C).
+struct AttentionContext {
+  std::span<const int32_t> query_offsets = {};  // (B + 1)
+  std::span<const int32_t> key_offsets = {};    // (B + 1)
+  bool causal = false;
+  Tensor mask = {};                       // bool, true = may attend; broadcasts to (B, H, T, S)
+  std::vector<int64_t> key_lengths = {};  // of dense batches: keys that count, from the first on
+  Tensor* weights = nullptr;              // where to put the weights (B, H, T, S), if wanted
+};
+
+// Projected keys and values, (..., S, C) each: computed once and attended to many times, or grown
+// row by row while decoding.
+struct KeyValues {
+  Tensor keys, values;
+
+  // Dense (B, S, C): puts further positions behind these.
+  void append(const KeyValues& more);
+  // Dense (B, S, C): the sequences `rows`, in that order; a beam search goes on with them.
+  KeyValues select(const Tensor& rows) const;
+};
+
+// Attention with `heads` of width C / heads between linear projections.
+// Vaswani et al., "Attention is all you need", 2017, section 3.2.
+struct MultiHeadAttention : Module {
+  struct Config {
+    int64_t heads = 1;
+    bool input_bias = true;  // of query, key and value
+    bool output_bias = true;
+    std::optional<int64_t> key_width = std::nullopt;    // of the keys given; the model's by default
+    std::optional<int64_t> value_width = std::nullopt;  // of the values given
+    double dropout = 0;                                 // on the weights
+  };
+
+  // Heads that do not divide the width are refused.
+  MultiHeadAttention(int64_t width, Config config);
+
+  // query (B, T, C), key (B, S, Ck), value (B, S, Cv) -> (B, T, C); with offsets (N, C) and so on.
+  Tensor operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                    const AttentionContext& context) const;
+  // The two halves of it.
+  KeyValues project(const Tensor& key_input, const Tensor& value_input) const;
+  Tensor attend(const Tensor& query_input, const KeyValues& memory,
+                const AttentionContext& context) const;
+
+  const Config config;
+  Child<Linear> query, key, value, output;
+};
+
+}  // namespace gs::nn

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "models/transformer.h"
+
+namespace gs {
+
+// How a hypothesis of l tokens, the end mark included, is scored from its log-probability.
+enum class LengthPenalty {
+  kPower,  // log p / l^alpha
+  kGnmt    // log p / ((5 + l) / 6)^alpha, Wu et al., "Google's neural machine translation system",
+           // 2016
+};
+
+struct SearchConfig {
+  int64_t beam = 1;   // hypotheses that are followed; 1 is greedy search
+  int64_t nbest = 1;  // hypotheses wanted for each sentence, at most `beam`
+  LengthPenalty length_penalty = LengthPenalty::kPower;
+  double alpha = 1;          // at least 0; 0 ranks by log-probability
+  double length_factor = 2;  // at most factor * source tokens + extra tokens are made
+  int64_t length_extra = 10;
+};
+
+struct Hypothesis {
+  std::vector<int32_t> tokens;  // without marks
+  double log_probability = 0;   // of the tokens, and of the end mark if it is finished
+  double score = 0;             // with the length penalty
+  bool finished = false;        // false: cut at the length limit
+};
+
+double length_score(double log_probability, int64_t length, LengthPenalty penalty, double alpha);
+
+// What a search asks of a model. Rows are hypotheses, those of one sentence side by side.
+struct SearchModel {
+  // Takes the next token of each row and returns the log-probabilities of what follows, (R, V).
+  std::function<Tensor(std::span<const int32_t> tokens)> step;
+  // Goes on with these rows; row_offsets (B + 1) are those of each sentence.
+  std::function<void(const std::vector<int32_t>& rows, std::vector<int32_t> row_offsets)> select;
+  int32_t begin = 1, end = 2;
+  std::vector<int32_t> never = {};  // tokens that are not produced
+};
+
+// The best hypotheses of each sentence, best first; `maximum_lengths` limits the tokens of each,
+// the end mark not counted. A search ends when no hypothesis that is followed can still win, and
+// finished sentences leave the batch. Hypotheses that reach the limit are given only where fewer
+// than nbest were finished.
+std::vector<std::vector<Hypothesis>> beam_search(const SearchModel& model,
+                                                 std::span<const int64_t> maximum_lengths,
+                                                 const SearchConfig& config);
+
+// Translations of source sentences, each ended by its end mark, over cached keys and values.
+std::vector<std::vector<Hypothesis>> translate(const Transformer& transformer,
+                                               const Sequences& source, const SearchConfig& config);
+
+}  // namespace gs

@@ -1,0 +1,131 @@
+#include "models/translation_settings.h"
+
+namespace gs {
+namespace {
+
+constexpr double kLargest = 9e15;
+
+Allowed counts() { return between(1, kLargest); }
+Allowed counts_or_none() { return between(0, kLargest); }
+Allowed probability() { return at_least_and_below(0, 1); }
+
+}  // namespace
+
+void TranslationSettings::bind(Options& options) {
+  options.group("Data");
+  options.bind("train-source", files.train_source,
+               "training sentences, one a line, or a TSV file; none: the toy corpus");
+  options.bind("train-target", files.train_target,
+               "their translations; none: the second column of the TSV file");
+  options.bind("valid-source", files.valid_source,
+               "validation sentences; none: the last training pairs");
+  options.bind("valid-target", files.valid_target, "their translations");
+  options.bind("test-source", files.test_source, "test sentences, scored at the end");
+  options.bind("test-target", files.test_target, "their translations");
+  options.bind("maximum-words", files.maximum_words, "longer sentences are left out", counts());
+  options.bind(
+      "toy-level", toy.level,
+      "grammar of the toy corpus: 1 main clauses, 2 subordinate clauses, 3 relative clauses",
+      between(1, 3));
+  options.bind("toy-pairs", toy.train_pairs, "distinct training pairs of the toy corpus", counts());
+  options.bind("toy-seed", toy.seed, "seed of the toy corpus");
+  options.bind("valid-pairs", toy.valid_pairs,
+               "pairs held out for validation where no file is named", counts());
+  options.bind("test-pairs", toy.test_pairs, "pairs of each test split of the toy corpus",
+               counts());
+  options.bind("unit", unit, "what a token is", one_of({"word", "character"}));
+  options.bind("minimum-count", minimum_count, "rarer tokens become <unk>", counts());
+  options.bind("maximum-vocabulary", maximum_vocabulary,
+               "most tokens of a vocabulary; 0 is no limit", counts_or_none());
+
+  options.group("Model");
+  options.bind("width", model.width, "width of the layers", counts());
+  options.bind("heads", model.heads, "attention heads; they divide the width", counts());
+  options.bind("feed-forward", model.feed_forward_width, "inner width of the feed-forward layers",
+               counts());
+  options.bind("encoder-layers", model.encoder_layers, "layers of the encoder", counts_or_none());
+  options.bind("decoder-layers", model.decoder_layers, "layers of the decoder", counts());
+  options.bind("maximum-length", model.maximum_length, "longest sentence in tokens, marks included",
+               counts());
+  options.bind("post-norm", post_norm, "normalise after each residual, as first published");
+  options.bind("activation", activation, "of the feed-forward layers", one_of({"relu", "gelu"}));
+  options.bind("share-embeddings", model.share_embeddings,
+               "one vocabulary and table for both languages");
+  options.bind("untied-output", untied_output,
+               "an output projection of its own, not the target's table");
+  options.bind("output-bias", model.output_bias, "a bias in the output projection");
+  options.bind("learned-positions", model.learned_positions, "trained positions, not sinusoids");
+  options.bind("dropout", model.dropout, "of embeddings and residuals", probability());
+  options.bind("attention-dropout", model.attention_dropout, "of attention weights", probability());
+  options.bind("activation-dropout", model.activation_dropout, "inside the feed-forward layers",
+               probability());
+
+  options.group("Training");
+  options.bind("steps", steps, "optimizer steps", counts());
+  options.bind("batch-sentences", batch_sentences, "most sentence pairs in a batch; 0 is no limit",
+               counts_or_none());
+  options.bind("batch-tokens", batch_tokens, "most target tokens in a batch; 0 is no limit",
+               counts_or_none());
+  options.bind("accumulate", accumulate, "batches a step", counts());
+  options.bind("learning-rate", learning_rate, "at its peak; for noam a factor", above(0));
+  options.bind("schedule", schedule, "of the learning rate",
+               one_of({"constant", "linear", "cosine", "inverse_square_root", "noam"}));
+  options.bind("warmup", warmup, "steps until the peak", counts_or_none());
+  options.bind("beta1", beta1, "Adam's decay of the first moment", at_least_and_below(0, 1));
+  options.bind("beta2", beta2, "Adam's decay of the second moment", at_least_and_below(0, 1));
+  options.bind("epsilon", epsilon, "Adam's epsilon", above(0));
+  options.bind("weight-decay", weight_decay, "decoupled; biases and norms are spared", at_least(0));
+  options.bind("label-smoothing", label_smoothing, "share of the target spread over all classes",
+               at_least_and_below(0, 1));
+  options.bind("clip", clip, "largest norm of the gradient", above(0));
+  options.bind("seed", seed, "of initial values, dropout and the order of the data");
+  options.bind("on-non-finite", on_non_finite, "what to do when a gradient is infinite or NaN",
+               one_of({"stop", "skip"}));
+
+  options.group("Watching");
+  options.bind("validate-every", validate_every,
+               "steps between validations, each followed by a checkpoint", counts());
+  options.bind("keep", keep, "newest checkpoints kept, besides the best", counts());
+  options.bind("beam", beam, "beam of the translations that are scored", counts());
+  options.bind("progress-seconds", progress_seconds,
+               "between progress lines where the output is no terminal", above(0));
+}
+
+TranslationData TranslationSettings::data() const {
+  if (is_toy()) return toy_translation_data(toy);
+  FileDataConfig config = files;
+  config.valid_pairs = toy.valid_pairs;
+  return file_translation_data(config);
+}
+
+TransformerConfig TranslationSettings::transformer_config() const {
+  TransformerConfig config = model;
+  config.activation = nn::parse_activation(activation);
+  config.pre_norm = !post_norm;
+  config.tie_output = !untied_output;
+  return config;
+}
+
+BatchConfig TranslationSettings::batch_config() const {
+  check(batch_sentences > 0 || batch_tokens > 0,
+        "--batch-sentences and --batch-tokens: one of them must be above 0");
+  return {.maximum_tokens = batch_tokens, .maximum_sentences = batch_sentences, .seed = seed};
+}
+
+AdamConfig TranslationSettings::adam_config() const {
+  return {.learning_rate = learning_rate,
+          .beta1 = beta1,
+          .beta2 = beta2,
+          .epsilon = epsilon,
+          .weight_decay = weight_decay};
+}
+
+Schedule TranslationSettings::schedule_config() const {
+  return {.kind = Schedule::parse(schedule),
+          .peak = learning_rate,
+          .warmup = warmup,
+          .total = steps,
+          .width = model.width};
+}
+
+}  // namespace gs

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "datasets/batches.h"
+#include "datasets/translation_data.h"
+#include "framework/optim/adam.h"
+#include "framework/optim/schedule.h"
+#include "framework/text/vocabulary.h"
+#include "framework/train/options.h"
+#include "models/transformer.h"
+
+namespace gs {
+
+// Everything that can be chosen about the training of a translation model. The defaults are those
+// of the toy run.
+struct TranslationSettings {
+  // Data: the toy corpus where no training file is named.
+  ToyDataConfig toy;
+  FileDataConfig files;
+  std::string unit = "word";
+  int64_t minimum_count = 1;
+  int64_t maximum_vocabulary = 0;
+  // Model.
+  TransformerConfig model;
+  std::string activation = "relu";
+  bool post_norm = false, untied_output = false;
+  // Training.
+  int64_t steps = 6000;
+  int64_t batch_sentences = 32, batch_tokens = 0, accumulate = 1;
+  std::string schedule = "linear";
+  double learning_rate = 3e-3;
+  int64_t warmup = 400;
+  double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9, weight_decay = 0;
+  double label_smoothing = 0, clip = 1;
+  uint64_t seed = 1;
+  std::string on_non_finite = "stop";
+  // Watching and keeping.
+  int64_t validate_every = 1000, keep = 3, beam = 1;
+  double progress_seconds = 10;
+
+  // Binds every field to an option, which then shows its default in the help.
+  void bind(Options& options);
+
+  bool is_toy() const { return files.train_source.empty(); }
+  TranslationData data() const;
+  TokenUnit token_unit() const { return unit == "word" ? TokenUnit::kWord : TokenUnit::kCharacter; }
+  TransformerConfig transformer_config() const;
+  BatchConfig batch_config() const;
+  AdamConfig adam_config() const;
+  Schedule schedule_config() const;
+};
+
+}  // namespace gs

@@ -1,0 +1,181 @@
+#include "models/translation_training.h"
+
+#include <cmath>
+
+#include "framework/core/random.h"
+#include "framework/optim/clip.h"
+#include "models/evaluation.h"
+
+namespace gs {
+namespace {
+
+constexpr const char* kOptionPrefix = "options/";
+
+Vocabulary vocabulary_of(const TranslationSettings& settings,
+                         std::initializer_list<const std::vector<std::string>*> texts) {
+  TokenCounts counts(settings.token_unit());
+  for (const std::vector<std::string>* lines : texts) counts.add_lines(*lines);
+  return Vocabulary(counts, {.minimum_count = settings.minimum_count,
+                             .maximum_size = settings.maximum_vocabulary});
+}
+
+std::unique_ptr<Translator> new_translator(const TranslationSettings& settings,
+                                           const TranslationSplit& train) {
+  const TransformerConfig config = settings.transformer_config();
+  if (config.share_embeddings) {
+    const Vocabulary both = vocabulary_of(settings, {&train.source, &train.target});
+    return std::make_unique<Translator>(config, both, both);
+  }
+  return std::make_unique<Translator>(config, vocabulary_of(settings, {&train.source}),
+                                      vocabulary_of(settings, {&train.target}));
+}
+
+template <typename T>
+T training_value(const Checkpoint& checkpoint, const std::string& name, const std::string& path) {
+  const auto found = checkpoint.training.find(name);
+  check(found != checkpoint.training.end() && std::holds_alternative<T>(found->second),
+        "resume: {} has no {}; it was not made by train_translation", path, name);
+  return std::get<T>(found->second);
+}
+
+std::string pair_numbers(const std::vector<Batch>& batches) {
+  std::string text;
+  for (const Batch& batch : batches) {
+    for (const int64_t pair : batch.pairs) {
+      if (text.size() > 200) return text + " ...";
+      text += (text.empty() ? "" : ", ") + std::to_string(pair + 1);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+TranslationTraining::TranslationTraining(const TranslationSettings& settings,
+                                         const TranslationSplit& train)
+    : settings_(settings), schedule_(settings.schedule_config()) {
+  set_seed(settings.seed);
+  translator_ = new_translator(settings, train);
+  optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
+  start_batches(train);
+}
+
+TranslationTraining::TranslationTraining(const TranslationSettings& settings,
+                                         const TranslationSplit& train,
+                                         const Checkpoint& checkpoint, const std::string& path)
+    : settings_(settings),
+      schedule_(settings.schedule_config()),
+      translator_(Translator::from_checkpoint(checkpoint, path)) {
+  translator_->transformer().train();
+  optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
+  optimizer_->restore(checkpoint.optimizer,
+                      training_value<int64_t>(checkpoint, "optimizer_steps", path));
+  start_batches(train);
+  const int64_t pairs = training_value<int64_t>(checkpoint, "pairs", path);
+  check(pairs == batches_->pairs(),
+        "resume: {} was trained on {} pairs, the data has {}; use the same data", path, pairs,
+        batches_->pairs());
+  steps_ = training_value<int64_t>(checkpoint, "step", path);
+  position_ = {training_value<int64_t>(checkpoint, "epoch", path),
+               training_value<int64_t>(checkpoint, "batch", path)};
+  seconds = training_value<double>(checkpoint, "train_seconds", path);
+  default_generator().restore(
+      {static_cast<uint64_t>(training_value<int64_t>(checkpoint, "random_seed", path)),
+       static_cast<uint64_t>(training_value<int64_t>(checkpoint, "random_next_stream", path))});
+}
+
+void TranslationTraining::start_batches(const TranslationSplit& train) {
+  batches_ = std::make_unique<Batches>(translator_->source_vocabulary().encode_lines(train.source),
+                                       translator_->target_vocabulary().encode_lines(train.target),
+                                       settings_.batch_config());
+}
+
+int64_t TranslationTraining::epochs() {
+  const int64_t batches = settings_.steps * settings_.accumulate;
+  const int64_t in_epoch = batches_->count(position_.epoch);
+  return (batches + in_epoch - 1) / in_epoch;
+}
+
+// Forward, loss and backward of each batch; returns the summed loss.
+double TranslationTraining::accumulate_gradients(const std::vector<Batch>& batches,
+                                                 int64_t tokens) {
+  double sum = 0;
+  for (const Batch& batch : batches) {
+    const Tensor logits = translator_->transformer()(batch.source, batch.target_inputs);
+    const Loss loss =
+        cross_entropy(logits, labels_of(batch), {.label_smoothing = settings_.label_smoothing});
+    loss.sum.backward(Tensor(Array::full({}, 1 / static_cast<double>(tokens), loss.sum.dtype())));
+    sum += loss.sum.item();
+  }
+  return sum;
+}
+
+TranslationTraining::StepResult TranslationTraining::step() {
+  std::vector<Batch> batches;
+  StepResult result;
+  for (int64_t i = 0; i < settings_.accumulate; ++i) {
+    batches.push_back(batches_->at(position_));
+    result.tokens += static_cast<int64_t>(batches.back().target_labels.tokens.size());
+    position_ = batches_->after(position_);
+  }
+  const RandomState before = default_generator().state();
+  result.loss = accumulate_gradients(batches, result.tokens);
+  result.gradient_norm = clip_gradient_norm(translator_->transformer(), settings_.clip);
+  result.skipped = !std::isfinite(result.gradient_norm);
+  if (result.skipped && settings_.on_non_finite == "stop") {
+    explain(batches, result.tokens, before, result.gradient_norm);
+  }
+  optimizer_->set_learning_rate(schedule_.rate(steps_ + 1));
+  optimizer_->step();
+  ++steps_;
+  return result;
+}
+
+// Runs the step once more, with the same random numbers, and looks at every result.
+void TranslationTraining::explain(const std::vector<Batch>& batches, int64_t tokens,
+                                  RandomState before, double norm) {
+  std::string reason = "no single operation is to blame";
+  default_generator().restore(before);
+  try {
+    const AnomalyMode anomaly;
+    for (const auto& named : translator_->transformer().parameters()) {
+      check_finite("parameter " + named.path, named.parameter->tensor().value());
+    }
+    accumulate_gradients(batches, tokens);
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  fail(
+      "training: the gradient norm is {} at step {}: {}; in the training pairs {}; lower the "
+      "learning "
+      "rate, or go on with --on-non-finite skip",
+      norm, steps_ + 1, reason, pair_numbers(batches));
+}
+
+Checkpoint TranslationTraining::checkpoint(const Options::Values& options) const {
+  Checkpoint checkpoint;
+  translator_->store(checkpoint);
+  checkpoint.optimizer = optimizer_->state();
+  const RandomState random = default_generator().state();
+  checkpoint.training = {{"step", steps_},
+                         {"epoch", position_.epoch},
+                         {"batch", position_.batch},
+                         {"pairs", batches_->pairs()},
+                         {"optimizer_steps", optimizer_->steps()},
+                         {"train_seconds", seconds},
+                         {"random_seed", static_cast<int64_t>(random.seed)},
+                         {"random_next_stream", static_cast<int64_t>(random.next_stream)}};
+  for (const auto& [name, value] : options) checkpoint.config[kOptionPrefix + name] = value;
+  return checkpoint;
+}
+
+Options::Values stored_options(const Checkpoint& checkpoint) {
+  Options::Values values;
+  const std::string prefix = kOptionPrefix;
+  for (const auto& [name, value] : checkpoint.config) {
+    if (name.starts_with(prefix)) values.emplace_back(name.substr(prefix.size()), value);
+  }
+  return values;
+}
+
+}  // namespace gs

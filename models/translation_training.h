@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "datasets/batches.h"
+#include "framework/optim/adam.h"
+#include "models/translation_settings.h"
+#include "models/translator.h"
+
+namespace gs {
+
+// All that changes while a translation model is trained, and how it goes into a checkpoint and
+// back: a run that is resumed continues bit for bit.
+class TranslationTraining {
+ public:
+  // Starts anew: sets the seed, builds vocabularies and the model.
+  TranslationTraining(const TranslationSettings& settings, const TranslationSplit& train);
+  // Goes on from a checkpoint of the same training data.
+  TranslationTraining(const TranslationSettings& settings, const TranslationSplit& train,
+                      const Checkpoint& checkpoint, const std::string& path);
+
+  struct StepResult {
+    double loss = 0;           // summed over the labels, smoothed if so chosen
+    int64_t tokens = 0;        // labels
+    double gradient_norm = 0;  // before clipping
+    bool skipped = false;      // the norm was not finite, and nothing moved
+  };
+  // One optimizer step over the next `accumulate` batches; the gradient is that of the mean over
+  // all their labels. A norm that is not finite is an Error that names the operation and the
+  // sentence pairs, or is skipped, as the settings say.
+  StepResult step();
+
+  // Model, optimizer, place in the data, random state and `options` together.
+  Checkpoint checkpoint(const Options::Values& options) const;
+
+  Translator& translator() { return *translator_; }
+  int64_t steps() const { return steps_; }
+  int64_t epoch() const { return position_.epoch; }  // from 0
+  int64_t epochs();                                  // all that settings.steps will touch, about
+  int64_t skipped_steps() const { return optimizer_->skipped_steps(); }
+  std::string optimizer_summary() const { return optimizer_->summary(); }
+  double seconds = 0;  // spent in training so far, over all resumes
+
+ private:
+  void start_batches(const TranslationSplit& train);
+  double accumulate_gradients(const std::vector<Batch>& batches, int64_t tokens);
+  [[noreturn]] void explain(const std::vector<Batch>& batches, int64_t tokens, RandomState before,
+                            double norm);
+
+  TranslationSettings settings_;
+  Schedule schedule_;
+  std::unique_ptr<Translator> translator_;
+  std::unique_ptr<Adam> optimizer_;
+  std::unique_ptr<Batches> batches_;
+  DataPosition position_;
+  int64_t steps_ = 0;
+};
+
+// The options that a checkpoint of a training run was made with.
+Options::Values stored_options(const Checkpoint& checkpoint);
+
+}  // namespace gs

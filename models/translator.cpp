@@ -1,0 +1,134 @@
+#include "models/translator.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "framework/io/module_checkpoint.h"
+#include "models/transformer_config.h"
+
+namespace gs {
+namespace {
+
+constexpr const char* kSourceVocabulary = "source_vocabulary";
+constexpr const char* kTargetVocabulary = "target_vocabulary";
+constexpr const char* kModelPrefix = "model/";  // in the checkpoint's configuration
+// Sentences searched at once: more fill the processor no better and their caches grow.
+constexpr int64_t kBatchTokens = 1500;
+
+const std::string& tokenizer_bytes(const Checkpoint& checkpoint, const std::string& name,
+                                   const std::string& path) {
+  const auto found = checkpoint.tokenizer.find(name);
+  check(found != checkpoint.tokenizer.end(),
+        "load: {} holds no {}; it is no checkpoint of a translation model", path, name);
+  return found->second;
+}
+
+std::vector<std::string> words_of(const Vocabulary& vocabulary, std::span<const int32_t> tokens) {
+  std::vector<std::string> words;
+  for (const int32_t token : tokens) words.emplace_back(vocabulary.token(token));
+  return words;
+}
+
+}  // namespace
+
+Translator::Translator(TransformerConfig config, Vocabulary source, Vocabulary target)
+    : source_(std::move(source)), target_(std::move(target)) {
+  config.source_vocabulary = source_.size();
+  config.target_vocabulary = target_.size();
+  transformer_ = std::make_unique<Transformer>(config);
+}
+
+std::unique_ptr<Translator> Translator::load(const std::string& path) {
+  return from_checkpoint(load_checkpoint(path), path);
+}
+
+std::unique_ptr<Translator> Translator::from_checkpoint(const Checkpoint& checkpoint,
+                                                        const std::string& path) {
+  Vocabulary source = Vocabulary::from_bytes(tokenizer_bytes(checkpoint, kSourceVocabulary, path));
+  Vocabulary target = Vocabulary::from_bytes(tokenizer_bytes(checkpoint, kTargetVocabulary, path));
+  std::map<std::string, std::string> text;
+  const std::string prefix = kModelPrefix;
+  for (const auto& [name, value] : checkpoint.config) {
+    if (name.starts_with(prefix)) text[name.substr(prefix.size())] = value;
+  }
+  auto translator =
+      std::make_unique<Translator>(config_from_text(text), std::move(source), std::move(target));
+  load_parameters(*translator->transformer_, checkpoint, path);
+  translator->transformer_->evaluate();
+  return translator;
+}
+
+void Translator::store(Checkpoint& checkpoint) const {
+  store_parameters(*transformer_, checkpoint);
+  for (const auto& [name, value] : config_to_text(transformer_->config)) {
+    checkpoint.config[kModelPrefix + name] = value;
+  }
+  checkpoint.tokenizer[kSourceVocabulary] = source_.to_bytes();
+  checkpoint.tokenizer[kTargetVocabulary] = target_.to_bytes();
+}
+
+std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines,
+                                                            const SearchConfig& config) const {
+  std::vector<std::vector<int32_t>> sources;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    sources.push_back(source_.encode(lines[i]));
+    const int64_t length = static_cast<int64_t>(sources.back().size()) + 1;
+    check(length <= transformer_->config.maximum_length,
+          "translate: line {} has {} tokens, the model takes {}; split it", i + 1, length - 1,
+          transformer_->config.maximum_length - 1);
+    if (length > 1) sources.back().push_back(kEndId);
+  }
+  // Sentences of similar length are searched together, so that they end together.
+  std::vector<size_t> order(lines.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sources[a].size() < sources[b].size(); });
+  std::vector<std::vector<Translation>> results(lines.size(), {Translation{}});
+  size_t next = 0;
+  while (next < order.size() && sources[order[next]].empty()) ++next;
+  while (next < order.size()) {
+    Sequences batch;
+    const size_t first = next;
+    while (next < order.size() &&
+           (batch.count() == 0 ||
+            config.beam * static_cast<int64_t>(batch.tokens.size()) < kBatchTokens)) {
+      batch.append(sources[order[next++]]);
+    }
+    const auto found = gs::translate(*transformer_, batch, config);
+    for (size_t i = 0; i < found.size(); ++i) {
+      std::vector<Translation>& result = results[order[first + i]];
+      result.clear();
+      for (const Hypothesis& hypothesis : found[i]) {
+        result.push_back(
+            {target_.decode(hypothesis.tokens), hypothesis.log_probability, hypothesis.score});
+      }
+    }
+  }
+  return results;
+}
+
+Translator::Alignment Translator::attention(const std::string& source_line,
+                                            const std::string& target_line) const {
+  const NoGrad no_grad;
+  std::vector<int32_t> source = source_.encode(source_line), labels = target_.encode(target_line);
+  source.push_back(kEndId);
+  std::vector<int32_t> inputs{kBeginId};
+  inputs.insert(inputs.end(), labels.begin(), labels.end());
+  labels.push_back(kEndId);
+  Sequences sources, targets;
+  sources.append(source);
+  targets.append(inputs);
+  Tensor weights;  // (H, T, S), flat
+  transformer_->decode(targets, transformer_->encode(sources), &weights);
+  const std::vector<double> values = weights.values<double>();
+  const size_t columns = source.size(), rows = labels.size();
+  const size_t heads = static_cast<size_t>(transformer_->config.heads);
+  Alignment alignment{words_of(source_, source), words_of(target_, labels), {}};
+  alignment.weights.assign(rows, std::vector<double>(columns, 0));
+  for (size_t i = 0; i < values.size(); ++i) {
+    alignment.weights[i / columns % rows][i % columns] += values[i] / static_cast<double>(heads);
+  }
+  return alignment;
+}
+
+}  // namespace gs

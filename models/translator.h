@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/io/checkpoint.h"
+#include "framework/text/vocabulary.h"
+#include "models/search.h"
+#include "models/transformer.h"
+
+namespace gs {
+
+// One translation of a line.
+struct Translation {
+  std::string text;
+  double log_probability = 0;
+  double score = 0;
+};
+
+// A Transformer with the vocabularies of both languages: all that it takes to translate text.
+class Translator {
+ public:
+  // The vocabularies' sizes take the place of those in `config`.
+  Translator(TransformerConfig config, Vocabulary source, Vocabulary target);
+  // From a checkpoint alone. What the checkpoint lacks or has too much is listed in one error.
+  static std::unique_ptr<Translator> load(const std::string& path);
+  static std::unique_ptr<Translator> from_checkpoint(const Checkpoint& checkpoint,
+                                                     const std::string& path);
+
+  Transformer& transformer() { return *transformer_; }
+  const Transformer& transformer() const { return *transformer_; }
+  const Vocabulary& source_vocabulary() const { return source_; }
+  const Vocabulary& target_vocabulary() const { return target_; }
+
+  // The best translations of each line, best first, in the order of the lines. A line without words
+  // gives one empty translation. Lines longer than the model's limit are refused, by number.
+  std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines,
+                                                  const SearchConfig& config) const;
+
+  // How the words of one translation attend to those of its source: the last decoder layer's mean
+  // over heads, with the marks </s> at both ends.
+  struct Alignment {
+    std::vector<std::string> source, target;
+    std::vector<std::vector<double>> weights;  // a row for each target word
+  };
+  Alignment attention(const std::string& source_line, const std::string& target_line) const;
+
+  // Writes parameters, sizes and vocabularies into a checkpoint.
+  void store(Checkpoint& checkpoint) const;
+
+ private:
+  Vocabulary source_, target_;
+  std::unique_ptr<Transformer> transformer_;
+};
+
+}  // namespace gs
