@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "framework/core/parallel.h"
-#include "framework/tensor/gradcheck.h"
 #include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
+#include "tests/support/operation_case.h"
 #include "tests/support/pytorch_operations.h"
 #include "tests/support/support.h"
 
@@ -185,7 +185,7 @@ TEST(Reduce, VarianceOfLargeValuesIsExact) {
   EXPECT_FLOAT_EQ(static_cast<float>(variance(x, {.unbiased = true}).item()), 5.0f / 3);
 }
 
-TEST(Reduce, GradientsAgreeWithDifferences) {
+TEST(Reduce, PassesTheChecksOfEveryOperation) {
   struct Case {
     Shape shape;
     std::vector<int64_t> dimensions;
@@ -208,23 +208,21 @@ TEST(Reduce, GradientsAgreeWithDifferences) {
         continue;
       SCOPED_TRACE(definition.name + std::string(" of ") + c.shape.text());
       for (const bool keep : {false, true}) {
-        const GradcheckResult result = gradcheck(
-            [&](const std::vector<Tensor>& in) {
-              return definition.operation(in[0], {c.dimensions, keep});
-            },
-            {random_tensor<double>(c.shape, 9)});
-        EXPECT_TRUE(result.passed) << result.message;
-        EXPECT_TRUE(result.kinks.empty());
+        test::check_operation(definition.name,
+                              [&](const std::vector<Tensor>& in) {
+                                return definition.operation(in[0], {c.dimensions, keep});
+                              },
+                              {random_tensor<double>(c.shape, 9)});
       }
     }
   }
 }
 
+ReduceOptions options_of(const Inputs& in) {
+  return {in.integers("dimensions"), in.option("keep") != 0};
+}
+
 TEST(Reduce, AgreesWithPyTorch) {
-  const auto options = [](const Inputs& in) {
-    return ReduceOptions{in.integers("dimensions"), in.option("keep") != 0};
-  };
-  static const auto options_of = options;
   test::expect_pytorch_agrees(
       {{"sum", [](const Inputs& in, const Fixture&) { return sum(in["x"], options_of(in)); }},
        {"mean", [](const Inputs& in, const Fixture&) { return mean(in["x"], options_of(in)); }},
@@ -334,16 +332,6 @@ TEST(Reduce, RefusesWhatItCannotDo) {
             "sum: needs float32 or float64, got int32; cast it first");
   EXPECT_EQ(error_of([] { argmax(Tensor::of<bool>({1}, {true})); }),
             "argmax: needs float32, float64 or int32, got bool; cast it first");
-}
-
-TEST(Reduce, LeavesNothingAlive) {
-  const int64_t before = live_nodes();
-  for (const Definition& definition : kDefinitions) {
-    Tensor x = random_tensor<float>({3, 4}, 1).set_needs_grad();
-    const Tensor y = definition.operation(x, {});
-    if (y.needs_grad()) y.backward();
-  }
-  EXPECT_EQ(live_nodes(), before);
 }
 
 // A value that the gradient needs must not change unnoticed; sums need none.

@@ -2,15 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <numeric>
 
-#include "framework/tensor/gradcheck.h"
 #include "tests/support/numbers.h"
+#include "tests/support/operation_case.h"
 
 namespace gs::test {
-
-using Operation = std::function<Tensor(const std::vector<Tensor>&)>;
 
 // The numbers `start`, start + 1, ...: their place can be read from their value.
 inline Tensor counted(const Shape& shape, DType dtype = kFloat64, double start = 0) {
@@ -20,11 +17,9 @@ inline Tensor counted(const Shape& shape, DType dtype = kFloat64, double start =
 }
 
 // An operation that moves elements: each element of the result is one element of the inputs, for
-// every type alike. Counted inputs must give `expected`; gradients are compared with differences,
-// and nothing recorded stays alive.
+// every type alike. Counted inputs must give `expected`, and check_operation must be content.
 inline void expect_movement(const Operation& operation, const std::vector<Shape>& shapes,
                             const Shape& shape, const std::vector<double>& expected) {
-  const int64_t nodes = live_nodes();
   for (const DType dtype : {kFloat32, kFloat64, kInt32}) {
     std::vector<Tensor> inputs;
     double start = 0;
@@ -40,9 +35,7 @@ inline void expect_movement(const Operation& operation, const std::vector<Shape>
   std::vector<Tensor> inputs;
   for (const Shape& input : shapes)
     inputs.push_back(random_tensor<double>(input, inputs.size() + 1));
-  const GradcheckResult result = gradcheck(operation, inputs);
-  EXPECT_TRUE(result.passed) << result.message;
-  EXPECT_EQ(live_nodes(), nodes);
+  check_operation("movement of " + shape.text(), operation, inputs);
 }
 
 }  // namespace gs::test
