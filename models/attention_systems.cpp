@@ -91,10 +91,9 @@ Matrix side_by_side(const Heads& heads, Member member) {
 }
 
 template <typename Form>
-void import_into(Form& attention, const NumpyFormAttention& from) {
-  check(attention.heads == static_cast<int64_t>(from.heads.size()),
-        "import_weights: the numbers of heads differ, got {} and {}", attention.heads,
-        from.heads.size());
+void import_into(Form& attention, int64_t heads, const NumpyFormAttention& from) {
+  check(heads == static_cast<int64_t>(from.heads.size()),
+        "import_weights: the numbers of heads differ, got {} and {}", heads, from.heads.size());
   const NumpyFormAttention::Weights weights = from.packed_weights();
   Matrix identity(from.width, from.width);
   for (int64_t i = 0; i < from.width; ++i) identity(i, i) = 1;
@@ -213,11 +212,15 @@ NumpyFormAttention::Weights NumpyFormAttention::packed_weights() const {
 }
 
 void import_weights(PytorchFormAttention& attention, const NumpyFormAttention& weights) {
-  import_into(attention, weights);
+  import_into(attention, attention.heads, weights);
 }
 
 void import_weights(KerasFormAttention& attention, const NumpyFormAttention& weights) {
-  import_into(attention, weights);
+  import_into(attention, attention.heads, weights);
+}
+
+void import_weights(nn::MultiHeadAttention& attention, const NumpyFormAttention& weights) {
+  import_into(attention, attention.config.heads, weights);
 }
 
 }  // namespace gs

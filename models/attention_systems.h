@@ -5,6 +5,7 @@
 
 #include "framework/core/mersenne_twister.h"
 #include "framework/nn/linear.h"
+#include "framework/nn/multi_head_attention.h"
 #include "framework/ops/attention.h"
 
 // Multi-head attention as three kinds of published code write it, step by step, to be read and to
@@ -96,9 +97,10 @@ struct NumpyFormAttention {
   std::vector<Weights> heads;
 };
 
-// Makes the other forms compute what `weights` computes: the output projection is the identity,
+// Makes other forms compute what `weights` computes: the output projection is the identity,
 // all biases are 0. The sizes must be the same.
 void import_weights(PytorchFormAttention& attention, const NumpyFormAttention& weights);
 void import_weights(KerasFormAttention& attention, const NumpyFormAttention& weights);
+void import_weights(nn::MultiHeadAttention& attention, const NumpyFormAttention& weights);
 
 }  // namespace gs

@@ -7,6 +7,7 @@
 
 #include "framework/backend/memory.h"
 #include "framework/ops/arithmetic.h"
+#include "framework/ops/comparison.h"
 #include "framework/ops/matmul.h"
 #include "framework/ops/reshape.h"
 #include "framework/ops/softmax.h"
@@ -51,11 +52,12 @@ Tensor batch_of_one(const Matrix& x) { return reshape(x.tensor(), {1, x.rows, x.
 
 // Output, weights and all gradients of a case computed by PyTorch.
 template <typename Form, typename Call>
-void expect_agreement(const std::string& name, DType dtype, double tolerance, Call call) {
+void expect_agreement(const std::string& name, Form&& module, DType dtype, Call call) {
   SCOPED_TRACE(name);
+  const double tolerance = dtype == kFloat64 ? 1e-10 : 1e-5;
   const Fixture fixture = Fixture::load("attention", name);
-  Form module(static_cast<int64_t>(fixture.number("options/width")),
-              static_cast<int64_t>(fixture.number("options/heads")));
+  ASSERT_EQ(fixture.number("options/width"), 9);
+  ASSERT_EQ(fixture.number("options/heads"), 3);
   module.to(dtype);
   std::vector<std::string> paths;
   for (const auto& [path, parameter] : module.parameters()) {
@@ -89,8 +91,8 @@ TEST(AttentionSystems, PytorchFormAgreesWithPyTorch) {
   const auto call = [](auto& module, const Tensor& query, const Tensor& key, const Tensor& value,
                        const Tensor& mask) { return module(query, key, value, mask); };
   for (const char* name : {"pytorch_form_causal", "pytorch_form_padding"}) {
-    expect_agreement<PytorchFormAttention>(name, kFloat64, 1e-10, call);
-    expect_agreement<PytorchFormAttention>(name, kFloat32, 1e-5, call);
+    expect_agreement(name, PytorchFormAttention(9, 3), kFloat64, call);
+    expect_agreement(name, PytorchFormAttention(9, 3), kFloat32, call);
   }
 }
 
@@ -98,8 +100,70 @@ TEST(AttentionSystems, KerasFormAgreesWithPyTorch) {
   const auto call = [](auto& module, const Tensor& query, const Tensor& key, const Tensor& value,
                        const Tensor& mask) { return module(value, key, query, mask); };
   for (const char* name : {"keras_form_causal", "keras_form_padding"}) {
-    expect_agreement<KerasFormAttention>(name, kFloat64, 1e-10, call);
-    expect_agreement<KerasFormAttention>(name, kFloat32, 1e-5, call);
+    expect_agreement(name, KerasFormAttention(9, 3), kFloat64, call);
+    expect_agreement(name, KerasFormAttention(9, 3), kFloat32, call);
+  }
+}
+
+// The fast one against the same cases, and one with widths of its own for keys and values.
+TEST(AttentionSystems, MultiHeadAttentionAgreesWithPyTorch) {
+  const auto call = [](auto& module, const Tensor& query, const Tensor& key, const Tensor& value,
+                       const Tensor& mask) {
+    Tensor weights;
+    const Tensor output =
+        module(query, key, value, {.mask = not_equal(mask, 0), .weights = &weights});
+    return Attention{output, weights};
+  };
+  for (const DType dtype : {kFloat64, kFloat32}) {
+    for (const char* name : {"pytorch_form_causal", "pytorch_form_padding"})
+      expect_agreement(name, nn::MultiHeadAttention(9, {.heads = 3, .input_bias = false}), dtype,
+                       call);
+    expect_agreement("widths",
+                     nn::MultiHeadAttention(9, {.heads = 3, .key_width = 5, .value_width = 7}),
+                     dtype, call);
+  }
+}
+
+// Value and all gradients, also of a query that may attend to nothing.
+TEST(AttentionSystems, MultiHeadAttentionAgreesWithThePytorchForm) {
+  PytorchFormAttention plain(12, 4);
+  nn::MultiHeadAttention fused(12, {.heads = 4, .input_bias = false});
+  plain.to(kFloat64);
+  fused.to(kFloat64);
+  const auto from = plain.parameters(), to = fused.parameters();
+  ASSERT_EQ(from.size(), to.size());
+  for (size_t i = 0; i < from.size(); ++i) {
+    ASSERT_EQ(from[i].path, to[i].path);
+    (*to[i].parameter)->assign(from[i].parameter->tensor().detach());
+  }
+  std::vector<double> bits = test::random_numbers(2 * 5 * 7, 5);
+  for (size_t i = 0; i < bits.size(); ++i) bits[i] = bits[i] > 0 && i >= 7 ? 1 : 0;
+  const Tensor mask = Tensor::of<double>({2, 1, 5, 7}, bits);
+  const Tensor upstream = random_tensor<double>({2, 5, 12}, 4);
+  std::vector<std::vector<std::vector<double>>> results;
+  for (const bool is_fused : {false, true}) {
+    Tensor query = random_tensor<double>({2, 5, 12}, 1), key = random_tensor<double>({2, 7, 12}, 2),
+           value = random_tensor<double>({2, 7, 12}, 3);
+    for (Tensor* input : {&query, &key, &value}) input->set_needs_grad();
+    Attention result;
+    if (is_fused) {
+      result.output =
+          fused(query, key, value, {.mask = not_equal(mask, 0), .weights = &result.weights});
+    } else {
+      result = plain(query, key, value, mask);
+    }
+    result.output.backward(upstream);
+    std::vector<std::vector<double>>& values = results.emplace_back();
+    for (const Tensor& x :
+         {result.output, result.weights, query.gradient(), key.gradient(), value.gradient()})
+      values.push_back(x.values<double>());
+    for (const auto& named : is_fused ? to : from)
+      values.push_back((*named.parameter)->gradient().values<double>());
+  }
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    SCOPED_TRACE(i);
+    const auto count = static_cast<int64_t>(results[0][i].size());
+    expect_near(Tensor::of<double>({count}, results[1][i]), results[0][i], kTolerance);
   }
 }
 
@@ -150,7 +214,11 @@ TEST(AttentionSystems, AllFormsAgreeWhenTheWeightsAreMapped) {
     keras.to(dtype);
     import_weights(pytorch, numpy);
     import_weights(keras, numpy);
+    nn::MultiHeadAttention fused(6, {.heads = 2});
+    fused.to(dtype);
+    import_weights(fused, numpy);
     const Tensor x = Tensor(batch_of_one(kTokens).value().to(dtype));
+    expect_near(fused(x, x, x, {}), expected.output.values, tolerance);
     for (const Attention& attention : {pytorch(x, x, x), keras(x, x, x)}) {
       expect_near(attention.output, expected.output.values, tolerance);
       std::vector<double> weights;
