@@ -29,17 +29,46 @@ void store_parameters(const nn::Module& module, Checkpoint& checkpoint) {
   }
 }
 
-void load_parameters(nn::Module& module, const Checkpoint& checkpoint, const std::string& path) {
+void check_parameters(const nn::Module& module, const Checkpoint& checkpoint,
+                      const std::string& path) {
   ExpectedNames expected;
   for (const nn::NamedParameter& named : module.parameters()) {
     expected[named.path] = {named.parameter->tensor().shape(), named.parameter->tensor().dtype()};
   }
   check_names(expected, checkpoint.parameters, path);
+}
+
+void load_parameters(nn::Module& module, const Checkpoint& checkpoint, const std::string& path) {
+  check_parameters(module, checkpoint, path);
   const NoGrad no_grad;
   for (const nn::NamedParameter& named : module.parameters()) {
     const Array& values = checkpoint.parameters.at(named.path);
     (*named.parameter)->assign(Tensor(values.to(named.parameter->tensor().device())));
   }
+}
+
+void save_model(const std::string& path, const nn::Module& module) {
+  save_model(path, module, {}, 0);
+}
+
+void save_model(const std::string& path, const nn::Module& module, const OptimizerState& state,
+                int64_t steps) {
+  Checkpoint checkpoint;
+  store_parameters(module, checkpoint);
+  checkpoint.optimizer = state;
+  checkpoint.training["optimizer_steps"] = steps;
+  save_checkpoint(path, checkpoint);
+}
+
+void load_model(const std::string& path, nn::Module& module) {
+  load_parameters(module, load_checkpoint(path), path);
+}
+
+int64_t optimizer_steps(const Checkpoint& checkpoint, const std::string& path) {
+  const auto found = checkpoint.training.find("optimizer_steps");
+  check(found != checkpoint.training.end() && std::holds_alternative<int64_t>(found->second),
+        "load: {} holds no optimizer; load the model alone", path);
+  return std::get<int64_t>(found->second);
 }
 
 }  // namespace gs

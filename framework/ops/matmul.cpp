@@ -33,10 +33,11 @@ Shape batch_shape(const Shape& shape) {
 std::vector<int64_t> batch_offsets(const Shape& operand, const Shape& batch) {
   const Matrix matrix(operand);
   const Shape own = batch_shape(operand);
-  std::vector<int64_t> strides(static_cast<size_t>(batch.rank()), 0);
+  const auto rank = static_cast<size_t>(batch.rank());
+  std::vector<int64_t> strides(rank, 0);
   int64_t stride = matrix.rows * matrix.columns;
   for (int d = own.rank() - 1; d >= 0; --d) {
-    if (own[d] != 1) strides[static_cast<size_t>(batch.rank() - own.rank() + d)] = stride;
+    if (own[d] != 1) strides[rank - static_cast<size_t>(own.rank() - d)] = stride;
     stride *= own[d];
   }
   std::vector<int64_t> offsets(static_cast<size_t>(batch.elements()));

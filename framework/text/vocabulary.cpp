@@ -82,6 +82,7 @@ Vocabulary::Vocabulary(const TokenCounts& counts, VocabularyConfig config)
           kept.resize(
               std::min(kept.size(), static_cast<size_t>(config.maximum_size - kControlIds)));
         std::vector<std::string> tokens;
+        tokens.reserve(kept.size());
         for (const auto& [token, count] : kept) tokens.emplace_back(token);
         return tokens;
       }()) {}

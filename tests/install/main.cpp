@@ -1,8 +1,6 @@
 #include <cstdio>
 
-#include "framework/core/version.h"
-#include "framework/ops/creation.h"
-#include "framework/ops/matmul.h"
+#include "framework/gradstone.h"
 #include "framework/train/options.h"
 
 int main() {
