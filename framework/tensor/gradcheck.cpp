@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "framework/core/random.h"
 
@@ -24,6 +25,9 @@ class Slice {
         const std::vector<Tensor>& inputs, const std::vector<double>& weights)
       : function_(function), inputs_(inputs), weights_(weights) {}
 
+  // What rounding may add to a difference of two values of this size, a few units of each sum.
+  double rounding() const { return 4 * std::numeric_limits<double>::epsilon() * magnitude_; }
+
   double at(size_t input, int64_t element, double offset) const {
     Array values = inputs_[input].value();
     double& place = values.data<double>()[element];
@@ -33,7 +37,11 @@ class Slice {
     const std::vector<double> y = function_(inputs_).values<double>();
     place = before;
     double sum = 0;
-    for (size_t i = 0; i < y.size(); ++i) sum += weights_[i] * y[i];
+    magnitude_ = 0;
+    for (size_t i = 0; i < y.size(); ++i) {
+      sum += weights_[i] * y[i];
+      magnitude_ += std::abs(weights_[i] * y[i]);
+    }
     return sum;
   }
 
@@ -41,26 +49,31 @@ class Slice {
   const std::function<Tensor(const std::vector<Tensor>&)>& function_;
   const std::vector<Tensor>& inputs_;
   const std::vector<double>& weights_;
+  mutable double magnitude_ = 0;  // sum |w * y| of the latest call
 };
 
 struct Difference {
   double slope = 0;
+  double floor = 0;  // below it a slope is rounding
   bool kink = false;
 };
 
-Difference difference(const Slice& slice, size_t input, int64_t element, double step,
-                      double scale) {
+Difference difference(const Slice& slice, size_t input, int64_t element, double step, double scale,
+                      double tolerance) {
   const double center = slice.at(input, element, 0);
   const double right = slice.at(input, element, step), left = slice.at(input, element, -step);
   const double right2 = slice.at(input, element, 2 * step),
                left2 = slice.at(input, element, -2 * step);
   Difference result;
   result.slope = (8 * (right - left) - (right2 - left2)) / (12 * step);
+  // A gradient of 0 cannot be told from what rounding leaves of the differences.
+  result.floor = std::max(scale, slice.rounding() / (step * tolerance));
   // One-sided slopes of second order agree to O(step^2) wherever the function is smooth.
   const double forward = (4 * right - right2 - 3 * center) / (2 * step);
   const double backward = (3 * center - 4 * left + left2) / (2 * step);
-  const double size = std::max({std::abs(forward), std::abs(backward), scale});
-  result.kink = !(std::abs(forward - backward) <= 1e-3 * size);
+  const double size = std::max({std::abs(forward), std::abs(backward), result.floor});
+  // Values that are not finite are no kink but wrong: their slope is not a number.
+  result.kink = std::isfinite(center) && !(std::abs(forward - backward) <= 1e-3 * size);
   return result;
 }
 
@@ -118,17 +131,18 @@ GradcheckResult gradcheck(const std::function<Tensor(const std::vector<Tensor>&)
     for (const int64_t element : sampled_elements(variables[i].elements(), options, i)) {
       const double x = variables[i].value().data<double>()[element];
       const double expected = analytic[static_cast<size_t>(element)];
+      const double step = options.step * std::max(1.0, std::abs(x));
       const Difference numeric =
-          difference(slice, i, element, options.step * std::max(1.0, std::abs(x)), 1e-3 * largest);
+          difference(slice, i, element, step, 1e-3 * largest, options.tolerance);
       if (numeric.kink) {
         result.kinks.push_back(
             fmt::format("{} element {}: not differentiable here, at {:g}", name, element, x));
         continue;
       }
       ++result.checked;
-      const double size = std::max({std::abs(expected), std::abs(numeric.slope), 1e-3 * largest});
+      const double size = std::max({std::abs(expected), std::abs(numeric.slope), numeric.floor});
       const double error = std::abs(expected - numeric.slope) / size;
-      if (error <= result.worst) continue;
+      if (error <= result.worst || std::isnan(result.worst)) continue;
       result.worst = error;
       result.message = fmt::format(
           "{} element {} of {}: gradient {:.12g}, differences give {:.12g}, relative error {:.3g}",
