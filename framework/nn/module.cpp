@@ -3,9 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace gs::nn {
+namespace {
+
+// What makes two parameters one: the memory of their values. Frozen ones have no node to tell.
+const void* identity(const Parameter& parameter) {
+  const Tensor& tensor = parameter.tensor();
+  if (tensor.elements() > 0) return tensor.value().raw();
+  return tensor.needs_grad() ? static_cast<const void*>(tensor.node().get()) : &parameter;
+}
+
+}  // namespace
 
 Parameter::Parameter(Module& owner, std::string name, Tensor tensor, Config config)
     : name_(std::move(name)), tensor_(std::move(tensor)), config_(config) {
@@ -23,8 +34,10 @@ void Parameter::tie(const Parameter& other) {
 }
 
 void Parameter::replace(Tensor tensor) {
-  check(tensor.shape() == tensor_.shape(), "parameter {}: must stay {}, got {}", name_,
-        tensor_.shape(), tensor.shape());
+  check(tensor_.defined() && tensor.defined() && tensor.shape() == tensor_.shape(),
+        "parameter {}: must stay {}, got {}", name_,
+        tensor_.defined() ? tensor_.shape().text() : "none",
+        tensor.defined() ? tensor.shape().text() : "none");
   tensor_ = std::move(tensor);
 }
 
@@ -61,9 +74,9 @@ std::vector<NamedParameter> Module::named_parameters() const {
 
 std::vector<NamedParameter> Module::parameters() const {
   std::vector<NamedParameter> result;
-  std::set<const Node*> seen;
+  std::set<const void*> seen;
   for (const NamedParameter& named : named_parameters()) {
-    if (seen.insert(named.parameter->tensor().node().get()).second) result.push_back(named);
+    if (seen.insert(identity(*named.parameter)).second) result.push_back(named);
   }
   return result;
 }
@@ -85,15 +98,15 @@ void Module::clear_gradients() {
 
 void Module::convert(const std::function<Array(const Array&)>& conversion) {
   const std::vector<NamedParameter> all = named_parameters();
-  std::vector<std::pair<const Node*, Tensor>> converted;  // tied ones stay tied
+  std::map<const void*, Tensor> converted;  // tied ones stay tied
+  std::vector<Tensor> before;               // their memory is not given to others meanwhile
   for (const NamedParameter& named : all) {
-    const Node* before = named.parameter->tensor().node().get();
-    auto known = std::find_if(converted.begin(), converted.end(),
-                              [&](const auto& pair) { return pair.first == before; });
-    if (known == converted.end()) {
-      Tensor tensor(conversion(named.parameter->tensor().value()));
-      tensor.set_needs_grad();
-      known = converted.insert(converted.end(), {before, tensor});
+    const Tensor& own = named.parameter->tensor();
+    const auto [known, is_new] = converted.try_emplace(identity(*named.parameter));
+    if (is_new) {
+      before.push_back(own);
+      known->second = Tensor(conversion(own.value()));
+      if (own.needs_grad()) known->second.set_needs_grad();
     }
     named.parameter->replace(known->second);
   }
@@ -112,10 +125,10 @@ std::string Module::summary() const {
   const std::vector<NamedParameter> all = named_parameters();
   for (const NamedParameter& named : all) width = std::max(width, named.path.size());
   std::string table = fmt::format("{:<{}}  {:>14}  {:>12}\n", "parameter", width, "shape", "count");
-  std::set<const Node*> seen;
+  std::set<const void*> seen;
   for (const NamedParameter& named : all) {
     const Tensor& tensor = named.parameter->tensor();
-    const bool first = seen.insert(tensor.node().get()).second;
+    const bool first = seen.insert(identity(*named.parameter)).second;
     table += fmt::format("{:<{}}  {:>14}  {:>12}\n", named.path, width, tensor.shape().text(),
                          first ? std::to_string(tensor.elements()) : "tied");
   }
