@@ -120,8 +120,8 @@ Tensor Transformer::embed(const nn::Embedding& table, std::span<const int32_t> t
                           const Tensor& positions) const {
   Tensor x = table(indices_of(tokens));
   if (config.scale_embeddings) x = x * std::sqrt(static_cast<double>(config.width));
-  x = x +
-      (learned_positions_ ? (*learned_positions_)(positions) : sinusoidal_positions_(positions));
+  x = x + (learned_positions_ ? (*learned_positions_)(positions)
+                              : sinusoidal_positions_(positions, x.dtype()));
   return embedding_dropout_(x);
 }
 

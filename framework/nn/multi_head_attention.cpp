@@ -45,6 +45,10 @@ KeyValues MultiHeadAttention::project(const Tensor& key_input, const Tensor& val
 
 Tensor MultiHeadAttention::attend(const Tensor& query_input, const KeyValues& memory,
                                   const AttentionContext& context) const {
+  check(context.query_offsets.empty() == context.key_offsets.empty(),
+        "multi-head attention: offsets are for queries and keys alike, got {} and {}; give both or "
+        "none",
+        context.query_offsets.size(), context.key_offsets.size());
   AttentionOptions options;
   options.heads = config.heads;
   options.causal = context.causal;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "framework/nn/init.h"
+#include "framework/ops/cast.h"
 #include "framework/ops/embedding.h"
 
 namespace gs::nn {
@@ -22,6 +24,11 @@ void check_positions(const Tensor& positions, int64_t maximum_length) {
 }  // namespace
 
 Tensor packed_positions(std::span<const int32_t> offsets) {
+  check(offsets.empty() || offsets.front() == 0, "positions: offsets must begin with 0, got {}",
+        offsets.empty() ? 0 : offsets.front());
+  const auto fall = std::adjacent_find(offsets.begin(), offsets.end(), std::greater<int32_t>());
+  check(fall == offsets.end(), "positions: offsets must not fall, got {} before {}",
+        fall == offsets.end() ? 0 : *fall, fall == offsets.end() ? 0 : *(fall + 1));
   std::vector<int32_t> positions(offsets.empty() ? 0 : static_cast<size_t>(offsets.back()));
   for (size_t b = 0; b + 1 < offsets.size(); ++b) {
     for (int32_t row = offsets[b]; row < offsets[b + 1]; ++row) {
@@ -31,27 +38,26 @@ Tensor packed_positions(std::span<const int32_t> offsets) {
   return Tensor::of<int32_t>({static_cast<int64_t>(positions.size())}, positions);
 }
 
-Tensor sinusoidal_table(int64_t positions, int64_t width) {
+Tensor sinusoidal_table(int64_t positions, int64_t width, DType dtype) {
   check(positions >= 0 && width >= 1,
         "positions: need a width of at least 1, got {} positions of width {}", positions, width);
-  std::vector<float> table(static_cast<size_t>(positions * width));
+  std::vector<double> table(static_cast<size_t>(positions * width));
   for (int64_t p = 0; p < positions; ++p) {
     for (int64_t c = 0; c < width; ++c) {
       const double exponent = static_cast<double>(c / 2 * 2) / static_cast<double>(width);
       const double angle = static_cast<double>(p) / std::pow(10000.0, exponent);
-      table[static_cast<size_t>(p * width + c)] =
-          static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      table[static_cast<size_t>(p * width + c)] = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
     }
   }
-  return Tensor::of<float>({positions, width}, table);
+  return cast(Tensor::of<double>({positions, width}, table), dtype);
 }
 
 SinusoidalPositions::SinusoidalPositions(int64_t maximum_length, int64_t width)
-    : maximum_length(maximum_length), table_(sinusoidal_table(maximum_length, width)) {}
+    : maximum_length(maximum_length), table_(sinusoidal_table(maximum_length, width, kFloat64)) {}
 
-Tensor SinusoidalPositions::operator()(const Tensor& positions) const {
+Tensor SinusoidalPositions::operator()(const Tensor& positions, DType dtype) const {
   check_positions(positions, maximum_length);
-  return embedding(table_, positions);
+  return cast(embedding(table_, positions), dtype);
 }
 
 LearnedPositions::LearnedPositions(int64_t maximum_length, int64_t width)
