@@ -34,6 +34,9 @@ const TransformerConfig& checked(const TransformerConfig& config) {
   check(!config.share_embeddings || config.source_vocabulary == config.target_vocabulary,
         "transformer: shared embeddings need one vocabulary, got sizes {} and {}",
         config.source_vocabulary, config.target_vocabulary);
+  for (const double rate : {config.dropout, config.attention_dropout, config.activation_dropout}) {
+    check(rate >= 0 && rate < 1, "transformer: dropout must be in [0, 1), got {}", rate);
+  }
   return config;
 }
 
