@@ -72,6 +72,7 @@ class Sentence {
     const std::vector<Candidate> candidates =
         expand(log_probabilities, vocabulary, first_row, forbidden);
     const size_t beam = static_cast<size_t>(config_.beam);
+    const bool is_full = static_cast<int64_t>(live_.front().tokens.size()) == maximum_length_;
     std::vector<Live> next;
     std::vector<int32_t> rows;
     for (size_t i = 0; i < candidates.size() && next.size() < beam; ++i) {
@@ -81,12 +82,14 @@ class Sentence {
         if (i < beam) finish(parent.tokens, candidate.log_probability, true);
         continue;
       }
+      if (is_full) continue;
       next.push_back({parent.tokens, candidate.log_probability});
       next.back().tokens.push_back(candidate.token);
       rows.push_back(static_cast<int32_t>(candidate.row));
     }
+    if (is_full) cut(first_row, candidates);
     live_ = std::move(next);
-    if (is_decided()) {
+    if (is_full || is_decided()) {
       live_.clear();
       return;
     }
@@ -94,6 +97,7 @@ class Sentence {
   }
 
   std::vector<Hypothesis> results() && {
+    check(!finished_.empty(), "search: the model gives every way to go on the probability 0");
     sort_finished();
     finished_.resize(std::min(finished_.size(), static_cast<size_t>(config_.nbest)));
     return std::move(finished_);
@@ -107,6 +111,9 @@ class Sentence {
     for (int64_t row = first_row; row < first_row + rows(); ++row) {
       const double before = live_[static_cast<size_t>(row - first_row)].log_probability;
       const float* const next = log_probabilities + row * vocabulary;
+      check(!std::isnan(next[0]),
+            "search: the log-probabilities of token {} are NaN; are the model's parameters finite?",
+            live_.front().tokens.size() + 1);
       for (int64_t token = 0; token < vocabulary; ++token) {
         const double sum = before + static_cast<double>(next[token]);
         if (!(sum >= best.worst()) || forbidden[static_cast<size_t>(token)] || sum == -INFINITY)
@@ -124,17 +131,25 @@ class Sentence {
          length_score(log_probability, length, config_.length_penalty, config_.alpha), finished});
   }
 
+  // Fills the results with hypotheses at the length limit, but for those that have just ended.
+  void cut(int64_t first_row, const std::vector<Candidate>& candidates) {
+    std::vector<bool> has_ended(live_.size());
+    for (size_t i = 0; i < std::min(candidates.size(), static_cast<size_t>(config_.beam)); ++i) {
+      if (candidates[i].token == end_)
+        has_ended[static_cast<size_t>(candidates[i].row - first_row)] = true;
+    }
+    for (size_t i = 0; i < live_.size(); ++i) {
+      if (!has_ended[i] && static_cast<int64_t>(finished_.size()) < config_.nbest)
+        finish(live_[i].tokens, live_[i].log_probability, false);
+    }
+  }
+
   // Whether nothing that is followed can still enter the results.
   bool is_decided() {
     if (live_.empty()) return true;
+    if (config_.beam == 1 && !finished_.empty()) return true;
     sort_finished();
     const size_t wanted = static_cast<size_t>(config_.nbest);
-    if (static_cast<int64_t>(live_.front().tokens.size()) >= maximum_length_) {
-      for (const Live& live : live_) {
-        if (finished_.size() < wanted) finish(live.tokens, live.log_probability, false);
-      }
-      return true;
-    }
     if (finished_.size() < wanted) return false;
     // A log-probability only falls, and its length can help it no further than the limit.
     const double bound = length_score(live_.front().log_probability, maximum_length_ + 1,
@@ -160,7 +175,11 @@ class Sentence {
 void check_config(const SearchConfig& config) {
   check(config.beam >= 1 && config.nbest >= 1 && config.nbest <= config.beam,
         "search: needs 1 <= nbest <= beam, got nbest {} and beam {}", config.nbest, config.beam);
-  check(config.alpha >= 0, "search: alpha must be at least 0, got {}", config.alpha);
+  check(config.alpha >= 0 && std::isfinite(config.alpha),
+        "search: alpha must be at least 0 and finite, got {}", config.alpha);
+  check(config.length_factor >= 0 && config.length_extra >= 0,
+        "search: lengths must not be negative, got factor {} and extra {}", config.length_factor,
+        config.length_extra);
 }
 
 }  // namespace
@@ -193,7 +212,9 @@ std::vector<std::vector<Hypothesis>> beam_search(const SearchModel& model,
     const int64_t vocabulary = log_probabilities.size(1);
     if (forbidden.empty()) {
       forbidden.resize(static_cast<size_t>(vocabulary));
-      for (const int32_t token : model.never) forbidden[static_cast<size_t>(token)] = true;
+      for (const int32_t token : model.never) {
+        if (token < vocabulary) forbidden[static_cast<size_t>(token)] = true;
+      }
     }
     std::vector<int32_t> origins, row_offsets{0};
     int64_t first_row = 0;
@@ -219,10 +240,12 @@ std::vector<std::vector<Hypothesis>> translate(const Transformer& transformer,
   const NoGrad no_grad;
   std::vector<int64_t> maximum_lengths;
   for (int64_t i = 0; i < source.count(); ++i) {
-    const double length = config.length_factor * static_cast<double>(source.length(i));
+    const double length = config.length_factor * static_cast<double>(source.length(i)) +
+                          static_cast<double>(config.length_extra);
     // One position is taken by the begin mark.
-    maximum_lengths.push_back(std::min(static_cast<int64_t>(length) + config.length_extra,
-                                       transformer.config.maximum_length - 1));
+    const int64_t positions = transformer.config.maximum_length - 1;
+    maximum_lengths.push_back(
+        static_cast<int64_t>(std::clamp(length, 0.0, static_cast<double>(positions))));
   }
   DecoderState state = transformer.begin(transformer.encode(source));
   SearchModel model;

@@ -17,7 +17,7 @@ enum class LengthPenalty {
 };
 
 struct SearchConfig {
-  int64_t beam = 1;   // hypotheses that are followed; 1 is greedy search
+  int64_t beam = 1;   // hypotheses that are followed; 1 is greedy search, ended by its end mark
   int64_t nbest = 1;  // hypotheses wanted for each sentence, at most `beam`
   LengthPenalty length_penalty = LengthPenalty::kPower;
   double alpha = 1;          // at least 0; 0 ranks by log-probability
@@ -46,8 +46,9 @@ struct SearchModel {
 
 // The best hypotheses of each sentence, best first; `maximum_lengths` limits the tokens of each,
 // the end mark not counted. A search ends when no hypothesis that is followed can still win, and
-// finished sentences leave the batch. Hypotheses that reach the limit are given only where fewer
-// than nbest were finished.
+// finished sentences leave the batch. At the limit only the end mark may follow; hypotheses that
+// are cut there are given only where fewer than nbest were finished. Log-probabilities of NaN are
+// refused.
 std::vector<std::vector<Hypothesis>> beam_search(const SearchModel& model,
                                                  std::span<const int64_t> maximum_lengths,
                                                  const SearchConfig& config);

@@ -109,6 +109,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
 
 Translator::Alignment Translator::attention(const std::string& source_line,
                                             const std::string& target_line) const {
+  check(!transformer_->training(), "attention: the model is in training; call evaluate() first");
   const NoGrad no_grad;
   std::vector<int32_t> source = source_.encode(source_line), labels = target_.encode(target_line);
   source.push_back(kEndId);
