@@ -76,6 +76,7 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
         "resume: {} was trained on {} pairs, the data has {}; use the same data", path, pairs,
         batches_->pairs());
   steps_ = training_value<int64_t>(checkpoint, "step", path);
+  skipped_before_ = training_value<int64_t>(checkpoint, "skipped_steps", path);
   position_ = {training_value<int64_t>(checkpoint, "epoch", path),
                training_value<int64_t>(checkpoint, "batch", path)};
   seconds = training_value<double>(checkpoint, "train_seconds", path);
@@ -111,6 +112,7 @@ double TranslationTraining::accumulate_gradients(const std::vector<Batch>& batch
 }
 
 TranslationTraining::StepResult TranslationTraining::step() {
+  const DataPosition place = position_;
   std::vector<Batch> batches;
   StepResult result;
   for (int64_t i = 0; i < settings_.accumulate; ++i) {
@@ -123,7 +125,12 @@ TranslationTraining::StepResult TranslationTraining::step() {
   result.gradient_norm = clip_gradient_norm(translator_->transformer(), settings_.clip);
   result.skipped = !std::isfinite(result.gradient_norm);
   if (result.skipped && settings_.on_non_finite == "stop") {
-    explain(batches, result.tokens, before, result.gradient_norm);
+    const std::string reason = blame(batches, result.tokens, before);
+    position_ = place;
+    fail(
+        "training: the gradient norm is {} at step {}: {}; in the training pairs {}; lower the "
+        "learning rate, or go on with --on-non-finite skip",
+        result.gradient_norm, steps_ + 1, reason, pair_numbers(batches));
   }
   optimizer_->set_learning_rate(schedule_.rate(steps_ + 1));
   optimizer_->step();
@@ -131,25 +138,30 @@ TranslationTraining::StepResult TranslationTraining::step() {
   return result;
 }
 
-// Runs the step once more, with the same random numbers, and looks at every result.
-void TranslationTraining::explain(const std::vector<Batch>& batches, int64_t tokens,
-                                  RandomState before, double norm) {
-  std::string reason = "no single operation is to blame";
-  default_generator().restore(before);
-  try {
-    const AnomalyMode anomaly;
-    for (const auto& named : translator_->transformer().parameters()) {
+// Looks at every parameter, runs the step once more with the same random numbers and looks at every
+// result. Gradients and random state are left as before the step.
+std::string TranslationTraining::blame(const std::vector<Batch>& batches, int64_t tokens,
+                                       RandomState before) {
+  Transformer& transformer = translator_->transformer();
+  std::string reason;
+  const auto look = [&](const auto& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      reason += (reason.empty() ? "" : "; ") + std::string(error.what());
+    }
+  };
+  const AnomalyMode anomaly;
+  look([&] {
+    for (const auto& named : transformer.parameters()) {
       check_finite("parameter " + named.path, named.parameter->tensor().value());
     }
-    accumulate_gradients(batches, tokens);
-  } catch (const Error& error) {
-    reason = error.what();
-  }
-  fail(
-      "training: the gradient norm is {} at step {}: {}; in the training pairs {}; lower the "
-      "learning "
-      "rate, or go on with --on-non-finite skip",
-      norm, steps_ + 1, reason, pair_numbers(batches));
+  });
+  default_generator().restore(before);
+  look([&] { accumulate_gradients(batches, tokens); });
+  default_generator().restore(before);
+  transformer.clear_gradients();
+  return reason.empty() ? "no single operation is to blame" : reason;
 }
 
 Checkpoint TranslationTraining::checkpoint(const Options::Values& options) const {
@@ -162,6 +174,7 @@ Checkpoint TranslationTraining::checkpoint(const Options::Values& options) const
                          {"batch", position_.batch},
                          {"pairs", batches_->pairs()},
                          {"optimizer_steps", optimizer_->steps()},
+                         {"skipped_steps", skipped_steps()},
                          {"train_seconds", seconds},
                          {"random_seed", static_cast<int64_t>(random.seed)},
                          {"random_next_stream", static_cast<int64_t>(random.next_stream)}};

@@ -28,8 +28,9 @@ class TranslationTraining {
     bool skipped = false;      // the norm was not finite, and nothing moved
   };
   // One optimizer step over the next `accumulate` batches; the gradient is that of the mean over
-  // all their labels. A norm that is not finite is an Error that names the operation and the
-  // sentence pairs, or is skipped, as the settings say.
+  // all their labels. A norm that is not finite is an Error that names the parameter, the operation
+  // and the sentence pairs, and leaves everything as before the step; or the step is skipped, as
+  // the settings say.
   StepResult step();
 
   // Model, optimizer, place in the data, random state and `options` together.
@@ -39,15 +40,14 @@ class TranslationTraining {
   int64_t steps() const { return steps_; }
   int64_t epoch() const { return position_.epoch; }  // from 0
   int64_t epochs();                                  // all that settings.steps will touch, about
-  int64_t skipped_steps() const { return optimizer_->skipped_steps(); }
+  int64_t skipped_steps() const { return skipped_before_ + optimizer_->skipped_steps(); }
   std::string optimizer_summary() const { return optimizer_->summary(); }
   double seconds = 0;  // spent in training so far, over all resumes
 
  private:
   void start_batches(const TranslationSplit& train);
   double accumulate_gradients(const std::vector<Batch>& batches, int64_t tokens);
-  [[noreturn]] void explain(const std::vector<Batch>& batches, int64_t tokens, RandomState before,
-                            double norm);
+  std::string blame(const std::vector<Batch>& batches, int64_t tokens, RandomState before);
 
   TranslationSettings settings_;
   Schedule schedule_;
@@ -56,6 +56,7 @@ class TranslationTraining {
   std::unique_ptr<Batches> batches_;
   DataPosition position_;
   int64_t steps_ = 0;
+  int64_t skipped_before_ = 0;  // in the runs that this one resumes
 };
 
 // The options that a checkpoint of a training run was made with.
