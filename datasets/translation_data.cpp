@@ -65,6 +65,10 @@ TranslationData toy_translation_data(const ToyDataConfig& config) {
 }
 
 TranslationData file_translation_data(const FileDataConfig& config) {
+  check(!config.valid_source.empty() || config.valid_target.empty(),
+        "data: the validation target {} has no source; name both", config.valid_target);
+  check(!config.test_source.empty() || config.test_target.empty(),
+        "data: the test target {} has no source; name both", config.test_target);
   TranslationData data;
   data.train = read_split("train", config.train_source, config.train_target, config.maximum_words,
                           data.notes);

@@ -53,6 +53,8 @@ void TranslationSettings::bind(Options& options) {
                "one vocabulary and table for both languages");
   options.bind("untied-output", untied_output,
                "an output projection of its own, not the target's table");
+  options.bind("unscaled-embeddings", unscaled_embeddings,
+               "embeddings as they are, not times the root of the width");
   options.bind("output-bias", model.output_bias, "a bias in the output projection");
   options.bind("learned-positions", model.learned_positions, "trained positions, not sinusoids");
   options.bind("dropout", model.dropout, "of embeddings and residuals", probability());
@@ -92,7 +94,14 @@ void TranslationSettings::bind(Options& options) {
 }
 
 TranslationData TranslationSettings::data() const {
-  if (is_toy()) return toy_translation_data(toy);
+  if (is_toy()) {
+    for (const std::string* name : {&files.train_target, &files.valid_source, &files.valid_target,
+                                    &files.test_source, &files.test_target}) {
+      check(name->empty(),
+            "data: {} needs --train-source beside it; without, the toy corpus is used", *name);
+    }
+    return toy_translation_data(toy);
+  }
   FileDataConfig config = files;
   config.valid_pairs = toy.valid_pairs;
   return file_translation_data(config);
@@ -103,6 +112,7 @@ TransformerConfig TranslationSettings::transformer_config() const {
   config.activation = nn::parse_activation(activation);
   config.pre_norm = !post_norm;
   config.tie_output = !untied_output;
+  config.scale_embeddings = !unscaled_embeddings;
   return config;
 }
 

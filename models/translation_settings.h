@@ -25,7 +25,7 @@ struct TranslationSettings {
   // Model.
   TransformerConfig model;
   std::string activation = "relu";
-  bool post_norm = false, untied_output = false;
+  bool post_norm = false, untied_output = false, unscaled_embeddings = false;
   // Training.
   int64_t steps = 6000;
   int64_t batch_sentences = 32, batch_tokens = 0, accumulate = 1;
