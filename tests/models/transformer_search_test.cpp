@@ -1,0 +1,181 @@
+// The search over a Transformer, held against searches that decode every prefix anew.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "framework/ops/softmax.h"
+#include "models/search.h"
+#include "tests/models/small_models.h"
+#include "tests/support/support.h"
+
+namespace gs {
+namespace {
+
+using test::error_of;
+using test::rows_of;
+using test::sequences;
+using test::small_config;
+using test::small_transformer;
+using testing::HasSubstr;
+
+const std::vector<std::vector<int32_t>> kSources{
+    {5, 6, 7, 2}, {8, 4, 9, 12, 3, 10, 2}, {2}, {11, 4, 2}, {5, 5, 5, 5, 2}};
+
+// What follows `prefix` of one sentence, without any cache.
+std::vector<double> following(const Transformer& model, const std::vector<int32_t>& source,
+                              const std::vector<int32_t>& prefix) {
+  const NoGrad no_grad;
+  std::vector<int32_t> inputs{1};
+  inputs.insert(inputs.end(), prefix.begin(), prefix.end());
+  const Tensor scores = log_softmax(model(sequences({source}), sequences({inputs})));
+  return rows_of(scores, scores.size(0) - 1, 1);
+}
+
+Hypothesis greedy(const Transformer& model, const std::vector<int32_t>& source, size_t limit) {
+  Hypothesis result;
+  while (true) {
+    const std::vector<double> next = following(model, source, result.tokens);
+    const int32_t token =
+        static_cast<int32_t>(std::max_element(next.begin() + 2, next.end()) - next.begin());
+    if (token != 2 && result.tokens.size() == limit) return result;
+    result.log_probability += next[static_cast<size_t>(token)];
+    if (token == 2) {
+      result.finished = true;
+      return result;
+    }
+    result.tokens.push_back(token);
+  }
+}
+
+TEST(TransformerSearch, BeamOfOneIsGreedy) {
+  int finished = 0, cut = 0;
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    const auto model = small_transformer(seed);
+    const auto found = translate(*model, sequences(kSources), {.length_factor = 1});
+    ASSERT_EQ(found.size(), kSources.size());
+    for (size_t i = 0; i < kSources.size(); ++i) {
+      const Hypothesis expected = greedy(*model, kSources[i], kSources[i].size() + 10);
+      ASSERT_EQ(found[i].size(), 1u);
+      EXPECT_EQ(found[i][0].tokens, expected.tokens);
+      EXPECT_EQ(found[i][0].finished, expected.finished);
+      EXPECT_NEAR(found[i][0].log_probability, expected.log_probability, 1e-4);
+      ++(expected.finished ? finished : cut);
+    }
+  }
+  EXPECT_GT(finished, 0);
+  EXPECT_GT(cut, 0);
+}
+
+// meta-pytorch/torchtune#959
+TEST(TransformerSearch, CachedEqualsUncached) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    const auto model = small_transformer(seed);
+    const SearchConfig config{.beam = 4, .nbest = 4, .alpha = 0.6};
+    const auto cached = translate(*model, sequences(kSources), config);
+    for (size_t i = 0; i < kSources.size(); ++i) {
+      std::vector<std::vector<int32_t>> prefixes{{}};
+      SearchModel plain;
+      plain.never = {0, 1};
+      plain.step = [&](std::span<const int32_t> tokens) {
+        std::vector<double> all;
+        for (size_t r = 0; r < tokens.size(); ++r) {
+          if (tokens[r] != 1) prefixes[r].push_back(tokens[r]);
+          const std::vector<double> next = following(*model, kSources[i], prefixes[r]);
+          all.insert(all.end(), next.begin(), next.end());
+        }
+        return Tensor::of<double>({static_cast<int64_t>(tokens.size()), 11}, all);
+      };
+      plain.select = [&](const std::vector<int32_t>& rows, const std::vector<int32_t>&) {
+        std::vector<std::vector<int32_t>> chosen;
+        for (const int32_t row : rows) chosen.push_back(prefixes[static_cast<size_t>(row)]);
+        prefixes = chosen;
+      };
+      const std::vector<int64_t> limits{
+          std::min<int64_t>(2 * static_cast<int64_t>(kSources[i].size()) + 10, 23)};
+      const auto uncached = beam_search(plain, limits, config)[0];
+      ASSERT_EQ(cached[i].size(), uncached.size());
+      for (size_t h = 0; h < uncached.size(); ++h) {
+        EXPECT_EQ(cached[i][h].tokens, uncached[h].tokens) << i << " " << h;
+        EXPECT_EQ(cached[i][h].finished, uncached[h].finished);
+        EXPECT_NEAR(cached[i][h].log_probability, uncached[h].log_probability, 1e-4);
+      }
+    }
+  }
+}
+
+// OpenNMT/OpenNMT-py#2208, pytorch/translate#308
+TEST(TransformerSearch, NoTranslationDependsOnItsBatch) {
+  const auto model = small_transformer(3);
+  const SearchConfig config{.beam = 3, .nbest = 3};
+  const auto together = translate(*model, sequences(kSources), config);
+  auto reversed_sources = kSources;
+  std::reverse(reversed_sources.begin(), reversed_sources.end());
+  const auto reversed = translate(*model, sequences(reversed_sources), config);
+  for (size_t i = 0; i < kSources.size(); ++i) {
+    const auto alone = translate(*model, sequences({kSources[i]}), config)[0];
+    for (const auto& other : {together[i], reversed[kSources.size() - 1 - i]}) {
+      ASSERT_EQ(other.size(), alone.size());
+      for (size_t h = 0; h < alone.size(); ++h) {
+        EXPECT_EQ(other[h].tokens, alone[h].tokens);
+        EXPECT_NEAR(other[h].score, alone[h].score, 1e-5);
+      }
+    }
+  }
+}
+
+TEST(TransformerSearch, GivesWholeSortedTranslationsWithinTheLimits) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    const auto model = small_transformer(seed);
+    for (const auto& hypotheses :
+         translate(*model, sequences(kSources),
+                   {.beam = 5, .nbest = 5, .length_factor = 0, .length_extra = 3})) {
+      ASSERT_EQ(hypotheses.size(), 5u);
+      for (size_t h = 0; h < hypotheses.size(); ++h) {
+        EXPECT_LE(hypotheses[h].tokens.size(), 3u);
+        for (const int32_t token : hypotheses[h].tokens) EXPECT_GT(token, 2);
+        if (h == 0) continue;
+        EXPECT_NE(hypotheses[h].tokens, hypotheses[h - 1].tokens);
+        if (hypotheses[h].finished == hypotheses[h - 1].finished) {
+          EXPECT_LE(hypotheses[h].score, hypotheses[h - 1].score);
+        } else {
+          EXPECT_TRUE(hypotheses[h - 1].finished);
+        }
+      }
+    }
+    // The model's own limit holds, too.
+    for (const auto& hypotheses : translate(*model, sequences(kSources), {.length_factor = 1e300}))
+      EXPECT_LE(hypotheses[0].tokens.size(), 23u);
+  }
+}
+
+TEST(TransformerSearch, TakesNothingAndEmptySentences) {
+  const auto model = small_transformer(1);
+  EXPECT_TRUE(translate(*model, Sequences(), {}).empty());
+  const auto found = translate(*model, sequences({{}, {5, 2}}), {.beam = 2});
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[1][0].tokens, translate(*model, sequences({{5, 2}}), {.beam = 2})[0][0].tokens);
+}
+
+TEST(TransformerSearch, RecordsNothing) {
+  const auto model = small_transformer(1);
+  const int64_t nodes = live_nodes();
+  translate(*model, sequences(kSources), {.beam = 4});
+  EXPECT_EQ(live_nodes(), nodes);
+}
+
+TEST(TransformerSearch, RefusesAModelInTrainingAndABeamTooNarrow) {
+  const auto model = small_transformer(1);
+  EXPECT_THAT(error_of([&] { translate(*model, sequences(kSources), {.beam = 1, .nbest = 2}); }),
+              HasSubstr("needs 1 <= nbest <= beam, got nbest 2 and beam 1"));
+  EXPECT_THAT(error_of([&] {
+                translate(*model, sequences(kSources), {.length_factor = 0, .length_extra = 0});
+              }),
+              HasSubstr("got a limit of 0"));
+  model->train();
+  EXPECT_EQ(error_of([&] { translate(*model, sequences(kSources), {}); }),
+            "translate: the model is in training; call evaluate() first");
+}
+
+}  // namespace
+}  // namespace gs

