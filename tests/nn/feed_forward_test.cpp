@@ -57,6 +57,14 @@ TEST(FeedForward, DropsInnerActivationsInTrainingOnly) {
   EXPECT_EQ(layers(x).values<float>(), layers(x).values<float>());
 }
 
+// Without inner activations the second layer's bias is left.
+TEST(FeedForward, DropsBetweenTheLayers) {
+  nn::FeedForward layers(2, 5, {.dropout = 1});
+  layers.second->bias->assign(Tensor::of<float>({2}, {3, 4}));
+  EXPECT_EQ(layers(random_tensor<float>({2, 2}, 1)).values<float>(),
+            (std::vector<float>{3, 4, 3, 4}));
+}
+
 TEST(FeedForward, KnowsItsActivations) {
   EXPECT_EQ(nn::parse_activation("relu"), nn::Activation::kRelu);
   EXPECT_EQ(nn::parse_activation("gelu"), nn::Activation::kGelu);

@@ -280,15 +280,48 @@ TEST(TransformerLayers, ACausalLayerDoesNotSeeTheFuture) {
 }
 
 TEST(TransformerLayers, DropOutInTrainingOnly) {
-  TransformerLayerConfig config = kSmall;
-  config.dropout = 0.5;
-  TransformerEncoderLayer encoder(config);
   const Tensor x = random_tensor<float>({1, 3, 6}, 1);
-  EXPECT_NE(encoder(x, {}).values<float>(), encoder(x, {}).values<float>());
-  encoder.evaluate();
-  const RandomState random = default_generator().state();
-  EXPECT_EQ(encoder(x, {}).values<float>(), encoder(x, {}).values<float>());
-  EXPECT_EQ(default_generator().state(), random);
+  for (double TransformerLayerConfig::*dropout :
+       {&TransformerLayerConfig::dropout, &TransformerLayerConfig::attention_dropout,
+        &TransformerLayerConfig::activation_dropout}) {
+    TransformerLayerConfig config = kSmall;
+    config.*dropout = 0.5;
+    TransformerEncoderLayer encoder(config);
+    TransformerDecoderLayer decoder(config);
+    const auto encoded = [&] { return encoder(x, {}).values<float>(); };
+    const auto decoded = [&] { return decoder(x, x, {}, {}).values<float>(); };
+    EXPECT_NE(encoded(), encoded());
+    EXPECT_NE(decoded(), decoded());
+    encoder.evaluate();
+    decoder.evaluate();
+    const RandomState random = default_generator().state();
+    EXPECT_EQ(encoded(), encoded());
+    EXPECT_EQ(decoded(), decoded());
+    EXPECT_EQ(default_generator().state(), random);
+  }
+}
+
+// Only what is added is dropped: x itself goes on.
+TEST(TransformerLayers, DropWhatIsAddedToTheResidual) {
+  for (const bool pre_norm : {true, false}) {
+    TransformerLayerConfig config = kSmall;
+    config.pre_norm = pre_norm;
+    config.dropout = 1;
+    TransformerEncoderLayer encoder(config);
+    TransformerDecoderLayer decoder(config);
+    test::randomize(encoder, 1);
+    test::randomize(decoder, 2);
+    const Tensor x = random_tensor<float>({1, 3, 6}, 1),
+                 memory = random_tensor<float>({1, 2, 6}, 2);
+    Tensor encoded = x, decoded = x;
+    if (!pre_norm) {
+      encoded = encoder.feed_forward_norm(encoder.self_attention_norm(x));
+      decoded =
+          decoder.feed_forward_norm(decoder.cross_attention_norm(decoder.self_attention_norm(x)));
+    }
+    EXPECT_EQ(encoder(x, {}).values<float>(), encoded.values<float>());
+    EXPECT_EQ(decoder(x, memory, {}, {}).values<float>(), decoded.values<float>());
+  }
 }
 
 TEST(TransformerLayers, TakeEmptyBatchesAndRefuseWhatDoesNotFit) {
