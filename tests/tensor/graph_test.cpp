@@ -206,5 +206,29 @@ TEST(Gradcheck, FindsErrorsAndReportsKinks) {
   EXPECT_EQ(kink.kinks[0], "input 0 element 0: not differentiable here, at 0");
 }
 
+TEST(Gradcheck, DoesNotPassWhatIsNotANumber) {
+  const auto gradient = [](const std::vector<Tensor>& x) { return sum2(square(x[0], NAN), x[1]); };
+  const Tensor x = leaf({1, 2});
+  GradcheckResult result = gradcheck(gradient, {x, x});  // later elements are right
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.message.substr(0, 19), "input 0 element 0 o");
+  const auto value = [](const std::vector<Tensor>& x) { return affine(x[0], NAN, 0); };
+  result = gradcheck(value, {x});
+  EXPECT_FALSE(result.passed);
+  EXPECT_TRUE(result.kinks.empty());
+}
+
+// The differences of a large constant are rounding, its gradient is 0 exactly.
+TEST(Gradcheck, AllowsForRounding) {
+  const auto constant = [](const std::vector<Tensor>& x) {
+    return affine(sum2(square(x[0]), affine(square(x[0]), -1, 1000.1)), 1, 0);
+  };
+  const GradcheckResult result = gradcheck(constant, {leaf({0.3, 1.7, -2.9})});
+  EXPECT_TRUE(result.passed) << result.message;
+  EXPECT_EQ(result.checked, 3);
+  const auto wrong = [](const std::vector<Tensor>& x) { return square(x[0], 2 + 1e-5); };
+  EXPECT_FALSE(gradcheck(wrong, {leaf({0.3, 1.7, -2.9})}).passed);
+}
+
 }  // namespace
 }  // namespace gs
