@@ -102,7 +102,8 @@ Tensor Tensor::to(Device device) const {
 
 void Tensor::assign(const Tensor& values) {
   check(is_leaf() || !recording(),
-        "assign: this tensor is the result of {}; assign to a detached copy", node_->name);
+        "assign: this tensor is the result of {}; assign to a detached copy",
+        node_ ? node_->name : "");
   check_alike("assign", *this, values);
   on_device(device(), [&](auto on) { backend::copy(on, value_, values.value()); });
   value_.mark_changed();
