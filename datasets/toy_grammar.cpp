@@ -82,7 +82,10 @@ const std::vector<const Verb*>& clausal_verbs() {
 
 // The noun and number alone.
 NounPhrase reference_to(const NounPhrase& phrase) {
-  return {.noun = phrase.noun, .plural = phrase.plural};
+  NounPhrase reference;
+  reference.noun = phrase.noun;
+  reference.plural = phrase.plural;
+  return reference;
 }
 
 }  // namespace
@@ -242,7 +245,8 @@ void Grammar::draw_adverbs(Clause& clause, const ClauseRules& rules) {
 }
 
 NounPhrase Grammar::noun_phrase(Kinds kinds, bool relatives) {
-  NounPhrase result{.noun = pick(nouns_of(kinds))};
+  NounPhrase result;
+  result.noun = pick(nouns_of(kinds));
   result.plural = random_.chance(plural_rate);
   result.determiner = result.plural ? pick(plural_determiners) : pick(singular_determiners);
   if (random_.chance(adjective_rate)) result.adjective = pick(adjectives_for(*result.noun));

@@ -15,7 +15,7 @@ struct NounPhrase {
   bool plural = false;
   Determiner determiner = Determiner::definite;
   const Adjective* adjective = nullptr;
-  std::vector<Clause> relative = {};  // none or one
+  std::vector<Clause> relative;  // none or one
 
   explicit operator bool() const { return noun != nullptr; }
 };

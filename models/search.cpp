@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "framework/ops/softmax.h"
 #include "framework/text/vocabulary.h"
@@ -42,7 +43,10 @@ class Best {
     heap_.push_back(candidate);
     std::push_heap(heap_.begin(), heap_.end(), better);
   }
-  double worst() const { return heap_.size() < count_ ? -INFINITY : heap_.front().log_probability; }
+  double worst() const {
+    return heap_.size() < count_ ? -std::numeric_limits<double>::infinity()
+                                 : heap_.front().log_probability;
+  }
   std::vector<Candidate> sorted() && {
     std::sort_heap(heap_.begin(), heap_.end(), better);
     return std::move(heap_);
@@ -116,7 +120,8 @@ class Sentence {
             live_.front().tokens.size() + 1);
       for (int64_t token = 0; token < vocabulary; ++token) {
         const double sum = before + static_cast<double>(next[token]);
-        if (!(sum >= best.worst()) || forbidden[static_cast<size_t>(token)] || sum == -INFINITY)
+        if (!(sum >= best.worst()) || forbidden[static_cast<size_t>(token)] ||
+            sum == -std::numeric_limits<double>::infinity())
           continue;
         best.offer({sum, row, static_cast<int32_t>(token)});
       }

@@ -67,7 +67,7 @@ std::string linked_file(const std::string& path) {
 // The file that a path means once links are followed; refuses what a rename must not replace.
 std::string checked_target(const std::string& path) {
   check(!path.empty(), "save: the path is empty; give the path of a file");
-  const std::string target = linked_file(path);
+  std::string target = linked_file(path);
   struct stat status;
   if (stat(target.c_str(), &status) != 0) {
     if (errno != ENOENT) fail_write(path, errno);

@@ -1,7 +1,9 @@
 #include "framework/nn/init.h"
 
 #include <cmath>
-#include <numbers>
+
+#include "framework/ops/arithmetic.h"
+#include "framework/ops/creation.h"
 
 namespace gs::nn {
 namespace {
@@ -20,35 +22,16 @@ Fans fans_of(const Shape& shape) {
 
 double inverse(double fan) { return fan > 0 ? 1 / fan : 0; }
 
-// A number in (0, 1]: its logarithm is finite.
-double open_unit(uint32_t word) { return (static_cast<double>(word) + 1) * 0x1p-32; }
-
 }  // namespace
 
 Tensor uniform(const Shape& shape, double low, double high, Generator& generator) {
   check(low <= high, "uniform: needs low <= high, got {} and {}", low, high);
-  const RandomStream stream = generator.next();
-  Array values = Array::empty(shape, kFloat32);
-  for (int64_t i = 0; i < values.elements(); ++i) {
-    const uint32_t word = stream.words(static_cast<uint64_t>(i / 4))[static_cast<size_t>(i % 4)];
-    values.data<float>()[i] =
-        static_cast<float>(low + (high - low) * static_cast<double>(unit_float(word)));
-  }
-  return Tensor(values);
+  return rand(shape, {}, generator) * (high - low) + low;
 }
 
-// Box and Muller, 1958: two words make one number here, which costs little once a run.
 Tensor normal(const Shape& shape, double mean, double deviation, Generator& generator) {
   check(deviation >= 0, "normal: needs a deviation of at least 0, got {}", deviation);
-  const RandomStream stream = generator.next();
-  Array values = Array::empty(shape, kFloat32);
-  for (int64_t i = 0; i < values.elements(); ++i) {
-    const auto words = stream.words(static_cast<uint64_t>(i));
-    const double radius = std::sqrt(-2 * std::log(open_unit(words[0])));
-    const double angle = 2 * std::numbers::pi * static_cast<double>(unit_float(words[1]));
-    values.data<float>()[i] = static_cast<float>(mean + deviation * radius * std::cos(angle));
-  }
-  return Tensor(values);
+  return randn(shape, {}, generator) * deviation + mean;
 }
 
 Tensor constant(const Shape& shape, double value) {

@@ -44,7 +44,8 @@ Tensor sinusoidal_table(int64_t positions, int64_t width, DType dtype) {
   std::vector<double> table(static_cast<size_t>(positions * width));
   for (int64_t p = 0; p < positions; ++p) {
     for (int64_t c = 0; c < width; ++c) {
-      const double exponent = static_cast<double>(c / 2 * 2) / static_cast<double>(width);
+      const int64_t even = c - c % 2;
+      const double exponent = static_cast<double>(even) / static_cast<double>(width);
       const double angle = static_cast<double>(p) / std::pow(10000.0, exponent);
       table[static_cast<size_t>(p * width + c)] = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
     }

@@ -8,7 +8,6 @@ namespace {
 
 using backend::Comparison;
 using backend::Logical;
-using backend::Operand;
 
 Tensor compute(const char* name, Comparison comparison, const Tensor& a, const Tensor& b) {
   check_operands(name, a, b);
