@@ -63,9 +63,9 @@ uint32_t tags_of(const toy::Clause& clause) {
   uint32_t tags = 0;
   const auto set = [&](Tag tag, bool holds) { tags |= static_cast<uint32_t>(holds) << tag; };
   for (const toy::NounPhrase* phrase : {&clause.subject, &clause.object})
-    if (!phrase->relative.empty()) {
+    if (phrase->relative != nullptr) {
       set(relative, true);
-      tags |= tags_of(phrase->relative.front());
+      tags |= tags_of(*phrase->relative);
     }
   if (clause.verb != nullptr) {
     set(ditransitive, clause.verb->frame == toy::Frame::ditransitive);

@@ -229,7 +229,7 @@ void Grammar::draw_objects(Clause& clause, const ClauseRules& rules) {
       clause.object = object_phrase(verb.objects, rules.relatives, clause.negated);
     }
   }
-  if (!clause.negated && verb.frame != Frame::clausal && clause.object.relative.empty() &&
+  if (!clause.negated && verb.frame != Frame::clausal && clause.object.relative == nullptr &&
       random_.chance(place_rate))
     clause.place = noun_phrase(place, false);
 }
@@ -268,9 +268,9 @@ NounPhrase Grammar::object_phrase(Kinds kinds, bool relatives, bool negated) {
 void Grammar::add_relative_clause(NounPhrase& head) {
   const bool can_act = (head.noun->kinds & (person | animal)) != 0;
   if (can_act && random_.chance(subject_relative_rate))
-    head.relative.push_back(clause({.adverbs = false, .subject = &head}));
+    head.relative = std::make_shared<const Clause>(clause({.adverbs = false, .subject = &head}));
   else
-    head.relative.push_back(clause({.adverbs = false, .object = &head}));
+    head.relative = std::make_shared<const Clause>(clause({.adverbs = false, .object = &head}));
 }
 
 }  // namespace gs::toy

@@ -50,7 +50,7 @@ bool holds_pair(const Clause& clause);
 bool holds_pair(const NounPhrase& x) {
   if (!x) return false;
   if (x.adjective != nullptr && adjective_noun(*x.adjective, *x.noun)) return true;
-  return !x.relative.empty() && holds_pair(x.relative.front());
+  return x.relative != nullptr && holds_pair(*x.relative);
 }
 
 bool holds_pair(const Clause& clause) {
@@ -69,7 +69,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, 3>& wor
 
 bool holds_recipient(const Clause& clause) {
   const auto in_relative = [](const NounPhrase& x) {
-    return !x.relative.empty() && holds_recipient(x.relative.front());
+    return x.relative != nullptr && holds_recipient(*x.relative);
   };
   if (clause.recipient && is_one_of(clause.recipient.noun->english, {"teacher", "sister", "baby"}))
     return true;

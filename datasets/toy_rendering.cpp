@@ -66,8 +66,8 @@ class EnglishWriter {
     put(english_determiner(x), n.of(part));
     if (x.adjective != nullptr) put(x.adjective->english, n.of(part + 1));
     put(english_noun(x), n.of(part + 2));
-    if (x.relative.empty()) return;
-    const Clause& clause = x.relative.front();
+    if (x.relative == nullptr) return;
+    const Clause& clause = *x.relative;
     const Numbers inner = n.relative_clause(part);
     put((x.noun->kinds & person) != 0 ? "who" : "that", inner.of(relative));
     statement(clause, inner);
@@ -209,11 +209,11 @@ class GermanWriter {
   void phrase_without_determiner(const NounPhrase& x, Case c, uint16_t part, Numbers n) {
     if (x.adjective != nullptr) put(german_adjective(x, c), n.of(part + 1));
     put({german_noun(x, c)}, n.of(part + 2));
-    if (!x.relative.empty()) relative_clause(x, n.relative_clause(part));
+    if (x.relative != nullptr) relative_clause(x, n.relative_clause(part));
   }
 
   void relative_clause(const NounPhrase& head, Numbers n) {
-    const Clause& clause = head.relative.front();
+    const Clause& clause = *head.relative;
     Case c = Case::nominative;
     if (clause.object_kind == ObjectKind::head)
       c = clause.verb->frame == Frame::dative ? Case::dative : Case::accusative;

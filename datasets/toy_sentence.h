@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "datasets/toy_lexicon.h"
@@ -15,7 +16,7 @@ struct NounPhrase {
   bool plural = false;
   Determiner determiner = Determiner::definite;
   const Adjective* adjective = nullptr;
-  std::vector<Clause> relative;  // none or one
+  std::shared_ptr<const Clause> relative = nullptr;  // its relative clause, if any
 
   explicit operator bool() const { return noun != nullptr; }
 };

@@ -182,7 +182,7 @@ TEST(ToyHeldOut, FindsPairsWhereverTheyStand) {
     relative.object_kind = ObjectKind::head;
     relative.object = {.noun = other};
     Clause headed = as_subject;
-    headed.subject.relative = {relative};
+    headed.subject.relative = std::make_shared<const Clause>(relative);
     EXPECT_EQ(holds(headed),
               is_held_out("sv", x.english, "fall") || is_held_out("vo", "see", x.english));
   }
@@ -221,7 +221,7 @@ TEST(ToyHeldOut, FindsRoles) {
                         .object = {.noun = noun("book")}};
     EXPECT_EQ(has_held_out_role({.clauses = {clause}}), word != "man");
     Clause headed{.subject = {.noun = noun("boy")}, .verb = verb("wait")};
-    headed.subject.relative = {clause};
+    headed.subject.relative = std::make_shared<const Clause>(clause);
     EXPECT_EQ(has_held_out_role({.clauses = {headed}}), word != "man");
   }
 }

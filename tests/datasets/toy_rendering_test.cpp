@@ -230,11 +230,12 @@ TEST(ToyRendering, DeclinesWeakMasculineNounsAndDativePlurals) {
 
 TEST(ToyRendering, RelativeClausesAgreeWithTheirHeadAndTakeTheirCaseFromTheVerb) {
   Clause clause{.subject = plural(phrase(the, "baby")), .verb = verb("wait")};
-  clause.subject.relative.push_back({.subject = phrase(a, "child"),
-                                     .verb = verb("listen"),
-                                     .tense = Tense::past,
-                                     .object_kind = ObjectKind::head,
-                                     .object = {.noun = noun("baby"), .plural = true}});
+  clause.subject.relative =
+      std::make_shared<const Clause>(Clause{.subject = phrase(a, "child"),
+                                            .verb = verb("listen"),
+                                            .tense = Tense::past,
+                                            .object_kind = ObjectKind::head,
+                                            .object = {.noun = noun("baby"), .plural = true}});
   EXPECT_EQ(both(main_clause(clause)),
             "the babies who a child listened to wait . | "
             "die Babys , denen ein Kind zugehört hat , warten .");
@@ -243,10 +244,10 @@ TEST(ToyRendering, RelativeClausesAgreeWithTheirHeadAndTakeTheirCaseFromTheVerb)
               .verb = verb("see"),
               .object_kind = ObjectKind::phrase,
               .object = phrase(the, "dog")};
-  seen.object.relative.push_back({.subject_kind = SubjectKind::head,
-                                  .subject = {.noun = noun("dog")},
-                                  .verb = verb("sleep"),
-                                  .place = phrase(the, "room")});
+  seen.object.relative = std::make_shared<const Clause>(Clause{.subject_kind = SubjectKind::head,
+                                                               .subject = {.noun = noun("dog")},
+                                                               .verb = verb("sleep"),
+                                                               .place = phrase(the, "room")});
   // The comma that closes the clause gives way to the full stop.
   EXPECT_EQ(both(main_clause(seen)),
             "she sees the dog that sleeps in the room . | "
@@ -316,10 +317,11 @@ TEST(ToyRendering, AlignsWantToInQuestions) {
 
 TEST(ToyRendering, AlignsRelativeClauses) {
   Clause clause{.subject = plural(phrase(the, "woman", "beautiful")), .verb = verb("arrive")};
-  clause.subject.relative.push_back({.subject = phrase(a, "girl"),
-                                     .verb = verb("help"),
-                                     .object_kind = ObjectKind::head,
-                                     .object = {.noun = noun("woman"), .plural = true}});
+  clause.subject.relative =
+      std::make_shared<const Clause>(Clause{.subject = phrase(a, "girl"),
+                                            .verb = verb("help"),
+                                            .object_kind = ObjectKind::head,
+                                            .object = {.noun = noun("woman"), .plural = true}});
   const Sentence sentence = main_clause(clause);
   EXPECT_EQ(both(sentence),
             "the beautiful women who a girl helps arrive . | "
