@@ -11,7 +11,7 @@ namespace gs {
 struct GradcheckOptions {
   double tolerance = 1e-6;  // of the difference, relative to the larger gradient or 1e-3 of the
                             // largest one; what rounding does to the differences is allowed for
-  double step = 1e-4;  // of the differences, times max(1, |x|)
+  double step = 1e-4;       // of the differences, times max(1, |x|)
   int64_t samples_per_input =
       64;  // elements checked of a larger input, drawn with `seed`; all of a smaller one
   uint64_t seed = 1;
