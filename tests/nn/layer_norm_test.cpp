@@ -40,7 +40,8 @@ TEST(LayerNorm, StartsWithMean0AndVariance1) {
 }
 
 TEST(LayerNorm, DoesNotDecay) {
-  for (const nn::NamedParameter& named : nn::LayerNorm(3).parameters()) {
+  const nn::LayerNorm norm(3);
+  for (const nn::NamedParameter& named : norm.parameters()) {
     EXPECT_FALSE(named.parameter->decays()) << named.path;
   }
 }

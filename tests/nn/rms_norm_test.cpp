@@ -40,7 +40,8 @@ TEST(RmsNorm, StartsWithAMeanSquareOf1) {
 }
 
 TEST(RmsNorm, DoesNotDecay) {
-  for (const nn::NamedParameter& named : nn::RmsNorm(3).parameters()) {
+  const nn::RmsNorm norm(3);
+  for (const nn::NamedParameter& named : norm.parameters()) {
     EXPECT_FALSE(named.parameter->decays()) << named.path;
   }
 }
