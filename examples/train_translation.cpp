@@ -1,5 +1,6 @@
 // Trains a Transformer to translate: on the toy corpus, or on your own files. See --help.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -149,10 +150,10 @@ void evaluate(TranslationTraining& training, const TranslationSettings& settings
 
 // Trains `steps` steps in one go, and again with a save and a load in the middle, and compares all
 // bits of model, optimizer, random state and place in the data.
-int verify_resume(const TranslationSettings& settings, const TranslationData& data,
-                  const std::string& folder) {
+int verify_resume(const TranslationSettings& settings, const TranslationData& data) {
   const int64_t half = std::max<int64_t>(1, std::min<int64_t>(settings.steps / 2, 20));
-  const std::string path = folder + "/verify_resume.h5";
+  const std::string path =
+      std::filesystem::temp_directory_path() / fmt::format("verify_resume_{}.h5", getpid());
   const auto advance = [half](TranslationTraining& training) {
     for (int64_t i = 0; i < half; ++i) training.step();
   };
@@ -222,18 +223,17 @@ int run(int argc, char** argv) {
           "--output: {} holds a run already; go on with --resume, or choose another folder",
           call.output);
   }
-  std::filesystem::create_directories(call.output);
   const TranslationData data = settings.data();
-  if (call.verify_resume) return verify_resume(settings, data, call.output);
+  if (call.verify_resume) return verify_resume(settings, data);
 
   catch_interrupts();
   std::unique_ptr<TranslationTraining> training =
       call.resume ? std::make_unique<TranslationTraining>(settings, data.train, saved, last)
                   : std::make_unique<TranslationTraining>(settings, data.train);
   print_start(*training, data);
+  CheckpointRotation checkpoints({.folder = call.output, .keep = settings.keep});
   MetricsLog log =
       call.resume ? MetricsLog::resume(metrics, training->steps()) : MetricsLog::create(metrics);
-  CheckpointRotation checkpoints({.folder = call.output, .keep = settings.keep});
   if (!train(*training, settings, data.valid, options.values(), checkpoints, log)) {
     fmt::print(
         "Interrupted at step {}; saved {}. Go on with: train_translation --output {} --resume\n",

@@ -60,6 +60,17 @@ void print_translations(const Translator& translator, const std::vector<std::str
   std::fflush(stdout);
 }
 
+// Why a line cannot be translated, or nothing.
+std::string problem_of(const std::string& line, const Translator& translator) {
+  if (const auto invalid = first_invalid_utf8(line)) {
+    return fmt::format("is not UTF-8 at byte {}; convert it first", *invalid);
+  }
+  const auto tokens = static_cast<int64_t>(translator.source_vocabulary().encode(line).size());
+  if (tokens <= translator.longest_line()) return "";
+  return fmt::format("has {} tokens, the model takes {}; split it", tokens,
+                     translator.longest_line());
+}
+
 int run(int argc, char** argv) {
   Call call;
   Options options("translate", "Translates standard input, one line in, one line out.");
@@ -85,17 +96,21 @@ int run(int argc, char** argv) {
   const size_t batch = interactive ? 1 : static_cast<size_t>(call.batch_lines);
   std::vector<std::string> lines;
   LineReader reader("/dev/stdin");
-  while (reader.next()) {
-    const std::string line(reader.line());
-    const auto invalid = first_invalid_utf8(line);
-    check(!invalid, "standard input: line {} is not UTF-8 at byte {}; convert it first",
-          reader.number(), invalid.value_or(0));
-    lines.push_back(normalize_spaces(line));
-    if (lines.size() < batch) continue;
+  const auto translate_pending = [&] {
     print_translations(*translator, lines, call);
     lines.clear();
+  };
+  while (reader.next()) {
+    const std::string line(reader.line());
+    const std::string problem = problem_of(line, *translator);
+    if (!problem.empty()) {
+      translate_pending();  // what stands before it is not lost
+      fail("standard input: line {} {}", reader.number(), problem);
+    }
+    lines.push_back(normalize_spaces(line));
+    if (lines.size() >= batch) translate_pending();
   }
-  print_translations(*translator, lines, call);
+  translate_pending();
   return 0;
 }
 

@@ -3,10 +3,8 @@
 namespace gs {
 namespace {
 
-constexpr double kLargest = 9e15;
-
-Allowed counts() { return between(1, kLargest); }
-Allowed counts_or_none() { return between(0, kLargest); }
+Allowed counts() { return at_least(1); }
+Allowed counts_or_none() { return at_least(0); }
 Allowed probability() { return at_least_and_below(0, 1); }
 
 }  // namespace

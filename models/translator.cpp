@@ -72,11 +72,11 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   std::vector<std::vector<int32_t>> sources;
   for (size_t i = 0; i < lines.size(); ++i) {
     sources.push_back(source_.encode(lines[i]));
-    const int64_t length = static_cast<int64_t>(sources.back().size()) + 1;
-    check(length <= transformer_->config.maximum_length,
-          "translate: line {} has {} tokens, the model takes {}; split it", i + 1, length - 1,
-          transformer_->config.maximum_length - 1);
-    if (length > 1) sources.back().push_back(kEndId);
+    const auto tokens = static_cast<int64_t>(sources.back().size());
+    check(tokens <= longest_line(),
+          "translate: line {} has {} tokens, the model takes {}; split it", i + 1, tokens,
+          longest_line());
+    if (tokens > 0) sources.back().push_back(kEndId);
   }
   // Sentences of similar length are searched together, so that they end together.
   std::vector<size_t> order(lines.size());

@@ -26,14 +26,21 @@ done
 
 if [[ $setup == yes ]]; then tools/setup.sh; fi
 
-echo "== Building train_translation and translate"
+if [[ -e runs/toy/last.h5 ]]; then
+  echo "runs/toy holds a run already. Go on with it, or move it away and start anew:"
+  echo "  build/release/bin/train_translation --output runs/toy --resume"
+  echo "  mv runs/toy runs/toy_before && tools/quickstart.sh"
+  exit 1
+fi
+
+echo "== Building the programs"
 started=$SECONDS
 tools/configure.sh release
-cmake --build --preset release --parallel "$(nproc)" --target train_translation translate
+cmake --build --preset release --parallel "$(nproc)"
 echo "== Built in $((SECONDS - started)) s; training into runs/toy"
 build/release/bin/train_translation --output runs/toy "$@"
 
-cat <<'EOF'
-== Translate with it, a line at a time or from a pipe:
-  build/release/bin/translate --help
-EOF
+echo "== Translate with it, a line at a time or from a pipe:"
+example='yesterday a brother opened your door because he did not arrive .'
+echo "  echo \"$example\" | build/release/bin/translate --attention"
+echo "$example" | build/release/bin/translate --model runs/toy/best.h5 --attention

@@ -18,7 +18,7 @@ struct Schedule {
   Kind kind = Kind::kConstant;
   double peak = 1e-3;   // for Noam a factor, 1 in the paper
   int64_t warmup = 0;   // steps; 0 is none
-  int64_t total = 0;    // steps, for linear and cosine
+  int64_t total = 0;    // steps, for linear and cosine; up to the warm-up: no fall
   int64_t width = 512;  // of the model, for Noam
 
   // "constant", "linear", "cosine", "inverse_square_root" or "noam"; anything else is refused.

@@ -29,6 +29,7 @@ int run_program(int argc, char** argv, const std::function<int(int argc, char** 
   const std::string program =
       argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "gradstone";
   std::signal(SIGPIPE, SIG_DFL);  // some parents leave it ignored
+  std::signal(SIGXFSZ, SIG_IGN);  // beyond a file-size limit writes fail, and say why
   try {
     const int status = body(argc, argv);
     errno = 0;

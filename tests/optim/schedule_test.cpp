@@ -49,9 +49,9 @@ TEST(Schedule, InverseSquareRootAndConstant) {
 }
 
 TEST(Schedule, RefusesWhatMakesNoSense) {
-  EXPECT_EQ(test::error_of(
-                [] { (void)Schedule{.kind = Kind::kLinear, .warmup = 10, .total = 10}.rate(20); }),
-            "schedule: needs more steps in total than for the warm-up, got 10 and 10");
+  EXPECT_EQ((Schedule{.kind = Kind::kLinear, .peak = 3, .warmup = 10, .total = 10}).rate(20), 3);
+  EXPECT_EQ(test::error_of([] { (void)Schedule{.warmup = -1}.rate(1); }),
+            "schedule: steps must be at least 0, got step 1 and warm-up -1");
   EXPECT_EQ(
       test::error_of([] { Schedule::parse("step"); }),
       "schedule: unknown, got 'step'; use constant, linear, cosine, inverse_square_root or noam");

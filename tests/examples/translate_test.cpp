@@ -1,0 +1,128 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/examples/translation_programs.h"
+
+namespace gs {
+namespace {
+
+using test::CommandResult;
+using test::kSmall;
+using test::run_command;
+using test::run_program;
+using test::TemporaryDirectory;
+
+const std::string kProgram = std::string(GS_BINARY_DIRECTORY) + "/translate";
+
+// A model that knows the smallest grammar a little, trained once.
+class Translate : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryDirectory;
+    const CommandResult result =
+        run_program("train_translation", "--output " + folder_->file("run") +
+                                             " --toy-level 1 --toy-pairs 5000 --steps 400 "
+                                             "--test-pairs 5 --valid-pairs 5 --maximum-length 40");
+    ASSERT_EQ(result.status, 0) << result.output;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+
+  static CommandResult translate(const std::string& input, const std::string& arguments = "") {
+    const std::string file = folder_->write("input", input);
+    return run_command(kProgram + " --model " + folder_->file("run/best.h5") + " " + arguments +
+                       " < " + file);
+  }
+
+  static TemporaryDirectory* folder_;
+};
+TemporaryDirectory* Translate::folder_ = nullptr;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = text.find('\n', start);
+    lines.push_back(text.substr(start, end - start));
+    start = end == std::string::npos ? text.size() : end + 1;
+  }
+  return lines;
+}
+
+// marian-nmt/marian-dev#357, OpenNMT/OpenNMT#77: blank lines were dropped or hallucinated.
+TEST_F(Translate, GivesALineForALineInOrder) {
+  const CommandResult result = translate(
+      "the dog sleeps .\n\n   \n\u00a0\nthe cat sleeps .\r\nthe man sleeps .", "--batch-lines 2");
+  ASSERT_EQ(result.status, 0);
+  const std::vector<std::string> lines = lines_of(result.output);
+  ASSERT_EQ(lines.size(), 6u) << result.output;
+  EXPECT_EQ(lines[1] + lines[2] + lines[3], "");
+  for (const size_t i : {0, 4, 5}) {
+    const char* inputs[] = {"the dog sleeps .", "", "", "", "the cat sleeps .", "the man sleeps ."};
+    EXPECT_EQ(translate(std::string(inputs[i]) + "\n").output, lines[i] + "\n");
+  }
+}
+
+TEST_F(Translate, GivesNBestWithScoresInOrder) {
+  const CommandResult result = translate("the dog sleeps .\n", "--beam 4 --nbest 3 --scores");
+  const std::vector<std::string> lines = lines_of(result.output);
+  ASSERT_EQ(lines.size(), 3u) << result.output;
+  std::vector<double> scores;
+  for (const std::string& line : lines) {
+    ASSERT_NE(line.find('\t'), std::string::npos);
+    scores.push_back(std::stod(line));
+  }
+  EXPECT_TRUE(std::is_sorted(scores.rbegin(), scores.rend()));
+  EXPECT_LT(scores[2], 0);
+}
+
+TEST_F(Translate, ShowsATableOfTheAttention) {
+  const CommandResult result = translate("the dog sleeps .\n", "--attention");
+  const std::vector<std::string> lines = lines_of(result.output);
+  ASSERT_GE(lines.size(), 3u);
+  for (const char* word : {"the", "dog", "sleeps", "</s>"})
+    EXPECT_NE(lines[1].find(word), std::string::npos);
+  EXPECT_NE(lines.back().find("</s>"), std::string::npos);
+}
+
+TEST_F(Translate, RefusesLinesThatItCannotTranslate) {
+  const CommandResult invalid = translate(
+      "the dog sleeps .\na\xff"
+      "b\n");
+  EXPECT_EQ(invalid.status, 2);
+  const std::vector<std::string> lines = lines_of(invalid.output);
+  ASSERT_EQ(lines.size(), 2u) << "the line before is translated";
+  EXPECT_EQ(lines[1], "translate: standard input: line 2 is not UTF-8 at byte 1; convert it first");
+  std::string longer;
+  for (int i = 0; i < 40; ++i) longer += "dog ";
+  const CommandResult too_long = translate("the dog sleeps .\n" + longer + "\n");
+  EXPECT_EQ(too_long.status, 2);
+  EXPECT_EQ(lines_of(too_long.output).back(),
+            "translate: standard input: line 2 has 40 tokens, the model takes 39; split it");
+}
+
+TEST_F(Translate, RefusesWrongOptionsAndFiles) {
+  EXPECT_EQ(translate("a\n", "--beam 2 --nbest 3").output,
+            "translate: --nbest: must be at most the beam, got 3 and 2\n");
+  const CommandResult missing = run_command("echo a | " + kProgram + " --model nowhere.h5");
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_EQ(missing.output, "translate: load: cannot read nowhere.h5, No such file or directory\n");
+  const std::string text = folder_->write("text", "hello\n");
+  EXPECT_EQ(run_command("echo a | " + kProgram + " --model " + text).output,
+            "translate: load: " + text +
+                " is not a checkpoint of Gradstone, or its first bytes are damaged\n");
+  EXPECT_EQ(run_command(kProgram + " --help").status, 0);
+}
+
+TEST_F(Translate, EndsQuietlyWhenTheReaderDoes) {
+  const CommandResult result =
+      run_command("yes 'the dog sleeps .' | head -3000 | " + kProgram + " --model " +
+                  folder_->file("run/best.h5") + " --batch-lines 8 | head -1");
+  EXPECT_EQ(lines_of(result.output).size(), 1u) << result.output;
+}
+
+}  // namespace
+}  // namespace gs
