@@ -14,6 +14,7 @@
 #include "framework/nn/dropout.h"
 #include "framework/nn/embedding.h"
 #include "framework/nn/feed_forward.h"
+#include "framework/nn/gradcheck.h"
 #include "framework/nn/init.h"
 #include "framework/nn/layer_norm.h"
 #include "framework/nn/linear.h"
