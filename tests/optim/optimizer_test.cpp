@@ -3,7 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "framework/nn/init.h"
+#include "framework/ops/arithmetic.h"
+#include "framework/ops/reshape.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/clip.h"
 #include "framework/optim/sgd.h"
@@ -168,6 +169,23 @@ TEST(Clip, ANormThatIsNotFiniteMovesNothing) {
   EXPECT_EQ(pair.bias->item(), 2);
   EXPECT_EQ(adam.steps(), 0);
   EXPECT_EQ(adam.skipped_steps(), 1);
+}
+
+// pytorch/pytorch#18523: an optimizer step, or a write through a view, between forward and backward
+// gave wrong gradients in silence.
+TEST(Optimizers, AStepBeforeBackwardIsNoticed) {
+  Pair pair(number(3), number(2));
+  Adam adam(pair);
+  const Tensor product = pair.weight.tensor() * pair.bias.tensor();
+  step(adam, pair, 1);
+  EXPECT_NE(error_of([&] { product.backward(); }).find("version 0 then and 1 now"),
+            std::string::npos);
+  EXPECT_FALSE(pair.weight->gradient().defined());
+  const Tensor x = number(3).set_needs_grad();
+  const Tensor y = x * 1.0, z = y * y;
+  reshape(y.detach(), {1, 1}).add_in_place(Tensor::of<double>({1, 1}, {1}));
+  EXPECT_NE(error_of([&] { z.backward(); }).find("was changed in place"), std::string::npos);
+  EXPECT_FALSE(x.gradient().defined());
 }
 
 TEST(Optimizers, RefuseBadSettings) {
