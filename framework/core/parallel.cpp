@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -66,6 +67,12 @@ class Pool {
   }
 
   void serve() {
+    // Interrupts are for the main thread, which handles them on a stack of their own.
+    sigset_t interrupts;
+    sigemptyset(&interrupts);
+    sigaddset(&interrupts, SIGINT);
+    sigaddset(&interrupts, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &interrupts, nullptr);
     uint64_t seen = 0;
     while (true) {
       uint64_t ticket = ticket_.load(std::memory_order_acquire);

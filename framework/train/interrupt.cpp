@@ -19,15 +19,28 @@ void handle(int number) {
   errno = saved;
 }
 
+// Kernels of oneDNN 2.6 keep data where the stack pointer points, on the heap: a handler on top of
+// that destroys it. Signals go to the main thread, which must call this.
+void use_alternate_stack() {
+  stack_t present = {};
+  if (sigaltstack(nullptr, &present) == 0 && (present.ss_flags & SS_DISABLE) == 0) return;
+  alignas(64) static char memory[1 << 16];
+  stack_t alternate = {};
+  alternate.ss_sp = memory;
+  alternate.ss_size = sizeof memory;
+  sigaltstack(&alternate, nullptr);
+}
+
 }  // namespace
 
 void catch_interrupts() {
+  use_alternate_stack();
   for (const int number : {SIGINT, SIGTERM}) {
     struct sigaction old = {}, action = {};
     sigaction(number, nullptr, &old);
     if (old.sa_handler == SIG_IGN) continue;
     action.sa_handler = handle;
-    action.sa_flags = SA_RESTART;  // a file being written is not disturbed
+    action.sa_flags = SA_RESTART | SA_ONSTACK;  // a file being written is not disturbed
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, nullptr);
   }

@@ -6,6 +6,9 @@
 namespace gs::backend {
 namespace {
 
+// Its kernels (2.6) use the stack pointer as a register for data: a signal handler that may run in
+// a thread that multiplies needs an alternate stack (see framework/train/interrupt.cpp).
+//
 // From dnnl.h: row-major, and it chooses its kernels by itself on any processor.
 using Sgemm = int(char, char, int64_t, int64_t, int64_t, float, const float*, int64_t, const float*,
                   int64_t, float, float*, int64_t);
