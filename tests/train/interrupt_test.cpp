@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <vector>
+
+#include "framework/backend/gemm.h"
 
 namespace gs {
 namespace {
@@ -48,6 +53,44 @@ TEST_F(InterruptDeathTest, TheSecondEndsAtOnce) {
 
 TEST_F(InterruptDeathTest, IgnoredSignalsStayIgnored) {
   EXPECT_EXIT(stop_where_ignored(), testing::ExitedWithCode(0), "^$");
+}
+
+// Multiplies until it is interrupted, and some more: 0 where the product is still right. Tells
+// `ready` when it may be interrupted.
+int multiply_until_interrupted(int ready) {
+  catch_interrupts();
+  const int64_t n = 160;
+  const std::vector<float> a(static_cast<size_t>(n * n), 0.5f);
+  std::vector<float> c(static_cast<size_t>(n * n));
+  const auto multiply = [&] {
+    backend::gemm(Cpu{}, {.m = n, .n = n, .k = n, .a_stride = n, .b_stride = n, .c_stride = n},
+                  a.data(), a.data(), c.data());
+  };
+  alarm(20);
+  multiply();
+  if (write(ready, "", 1) != 1) return 2;
+  while (!interrupted()) multiply();
+  for (int i = 0; i < 20; ++i) multiply();
+  return c == std::vector<float>(static_cast<size_t>(n * n), 40.0f) ? 0 : 1;
+}
+
+// A handler must not write where a kernel of oneDNN has put the stack pointer: in the heap.
+TEST(Interrupt, LeavesMatrixProductsAlone) {
+  for (int i = 0; i < 12; ++i) {
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) _exit(multiply_until_interrupted(ready[1]));
+    char byte = 0;
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    usleep(static_cast<useconds_t>(1000 + 170 * i));
+    kill(child, SIGTERM);
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "run " << i << ": " << status;
+  }
 }
 
 }  // namespace
