@@ -215,6 +215,10 @@ int run(int argc, char** argv) {
   const std::string metrics = call.output + "/metrics.jsonl";
   Checkpoint saved;
   if (call.resume) {
+    // Completes what a kill in the middle of a save has left.
+    if (std::filesystem::is_directory(call.output)) {
+      CheckpointRotation({.folder = call.output, .keep = settings.keep});
+    }
     check(std::filesystem::exists(last), "--resume: there is no {}; start without --resume", last);
     saved = load_checkpoint(last);
     for (const std::string& note : options.restore(stored_options(saved))) fmt::print("{}\n", note);

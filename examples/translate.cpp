@@ -4,7 +4,6 @@
 
 #include <iostream>
 
-#include "datasets/line_reader.h"
 #include "framework/core/parallel.h"
 #include "framework/text/utf8.h"
 #include "framework/train/options.h"
@@ -95,17 +94,19 @@ int run(int argc, char** argv) {
   if (interactive) fmt::print(stderr, "Type a line to translate; Ctrl-D ends.\n");
   const size_t batch = interactive ? 1 : static_cast<size_t>(call.batch_lines);
   std::vector<std::string> lines;
-  LineReader reader("/dev/stdin");
   const auto translate_pending = [&] {
     print_translations(*translator, lines, call);
     lines.clear();
   };
-  while (reader.next()) {
-    const std::string line(reader.line());
+  // By the line, not by the block, so that what is typed is answered at once.
+  int64_t number = 0;
+  for (std::string line; std::getline(std::cin, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
     const std::string problem = problem_of(line, *translator);
     if (!problem.empty()) {
       translate_pending();  // what stands before it is not lost
-      fail("standard input: line {} {}", reader.number(), problem);
+      fail("standard input: line {} {}", number, problem);
     }
     lines.push_back(normalize_spaces(line));
     if (lines.size() >= batch) translate_pending();

@@ -5,6 +5,7 @@
 #include "framework/core/random.h"
 #include "framework/optim/clip.h"
 #include "models/evaluation.h"
+#include "models/transformer_config.h"
 
 namespace gs {
 namespace {
@@ -28,6 +29,20 @@ std::unique_ptr<Translator> new_translator(const TranslationSettings& settings,
   }
   return std::make_unique<Translator>(config, vocabulary_of(settings, {&train.source}),
                                       vocabulary_of(settings, {&train.target}));
+}
+
+// The model of a checkpoint cannot be changed by options.
+void check_same_model(const TranslationSettings& settings, const TransformerConfig& saved,
+                      const std::string& path) {
+  TransformerConfig wanted = settings.transformer_config();
+  wanted.source_vocabulary = saved.source_vocabulary;
+  wanted.target_vocabulary = saved.target_vocabulary;
+  const std::map<std::string, std::string> before = config_to_text(saved);
+  for (const auto& [name, value] : config_to_text(wanted)) {
+    check(value == before.at(name),
+          "resume: the model in {} has {} {}, the options say {}; leave that option out", path,
+          name, before.at(name), value);
+  }
 }
 
 template <typename T>
@@ -66,6 +81,7 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
     : settings_(settings),
       schedule_(settings.schedule_config()),
       translator_(Translator::from_checkpoint(checkpoint, path)) {
+  check_same_model(settings, translator_->transformer().config, path);
   translator_->transformer().train();
   optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
   optimizer_->restore(checkpoint.optimizer,

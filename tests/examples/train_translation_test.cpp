@@ -135,6 +135,31 @@ TEST(TrainTranslation, ResumeSaysWhichOptionCounts) {
   EXPECT_EQ(std::get<int64_t>(load_checkpoint(output + "/last.h5").training.at("step")), 20);
 }
 
+TEST(TrainTranslation, ResumeRefusesAnotherModel) {
+  const TemporaryDirectory folder;
+  const std::string output = folder.file("run");
+  ASSERT_EQ(train(output, "--steps 10").status, 0);
+  const CommandResult resumed =
+      run_command(kProgram + " --output " + output + " --resume --steps 20 --width 32");
+  EXPECT_EQ(resumed.status, 2);
+  EXPECT_NE(resumed.output.find("resume: the model in " + output +
+                                "/last.h5 has width 16, the options say 32; leave that option out"),
+            std::string::npos)
+      << resumed.output;
+}
+
+// A kill in the middle of the first save leaves the step's file alone.
+TEST(TrainTranslation, ResumesFromASaveThatWasCutShort) {
+  const TemporaryDirectory folder;
+  const std::string output = folder.file("run");
+  ASSERT_EQ(train(output, "--steps 10").status, 0);
+  std::filesystem::remove(output + "/last.h5");
+  std::filesystem::remove(output + "/best.h5");
+  const CommandResult resumed =
+      run_command(kProgram + " --output " + output + " --resume --steps 20");
+  EXPECT_EQ(resumed.status, 0) << resumed.output;
+}
+
 TEST(TrainTranslation, VerifiesResuming) {
   const CommandResult result =
       run_program("train_translation", "--verify-resume" + kSmall + "--steps 20");
@@ -157,15 +182,12 @@ TEST(TrainTranslation, ARunIsNeverOverwritten) {
 TEST(TrainTranslation, KilledAtAnyMomentItLeavesALoadableCheckpoint) {
   const TemporaryDirectory folder;
   const std::string output = folder.file("run");
+  ASSERT_EQ(train(output, "--steps 3 --validate-every 3 --test-pairs 1").status, 0);
   for (int i = 0; i < 8; ++i) {
-    const std::string again = std::filesystem::exists(output + "/last.h5") ? " --resume" : "";
     run_command("timeout -s KILL 0." + std::to_string(15 + 7 * i) + " " + kProgram + " --output " +
-                output + kSmall + "--steps 100000 --validate-every 3 --test-pairs 1" + again);
-    if (std::filesystem::exists(output + "/last.h5")) {
-      EXPECT_NO_THROW(load_checkpoint(output + "/last.h5"));
-    }
+                output + " --resume --steps 100000");
+    ASSERT_NO_THROW(load_checkpoint(output + "/last.h5"));
   }
-  ASSERT_TRUE(std::filesystem::exists(output + "/last.h5"));
   const int64_t step = std::get<int64_t>(load_checkpoint(output + "/last.h5").training.at("step"));
   const CommandResult resumed = run_command(kProgram + " --output " + output +
                                             " --resume --steps " + std::to_string(step + 2));

@@ -117,6 +117,18 @@ TEST_F(Translate, RefusesWrongOptionsAndFiles) {
   EXPECT_EQ(run_command(kProgram + " --help").status, 0);
 }
 
+TEST_F(Translate, AnswersEachLineAtOnce) {
+  // The second line is sent only when the first has been answered.
+  const std::string pipe = folder_->file("pipe"), answers = folder_->file("answers");
+  const CommandResult result = run_command(
+      "mkfifo " + pipe + "; timeout 20 " + kProgram + " --model " + folder_->file("run/best.h5") +
+      " --batch-lines 1 < " + pipe + " > " + answers + " & exec 3> " + pipe +
+      "; echo 'the dog sleeps .' >&3; for i in $(seq 200); do [ -s " + answers +
+      " ] && break; sleep 0.05; done; [ -s " + answers +
+      " ] && echo answered; echo 'the cat sleeps .' >&3; exec 3>&-; wait; wc -l < " + answers);
+  EXPECT_EQ(result.output, "answered\n2\n");
+}
+
 TEST_F(Translate, EndsQuietlyWhenTheReaderDoes) {
   const CommandResult result =
       run_command("yes 'the dog sleeps .' | head -3000 | " + kProgram + " --model " +
