@@ -1,6 +1,6 @@
 # What Gradstone stands on. tools/setup.sh installs these packages on Debian.
 find_package(Threads REQUIRED)
-find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(OpenMP REQUIRED COMPONENTS CXX) # oneDNN runs on it and is told to use one thread
 find_package(fmt REQUIRED)
 find_package(cxxopts REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -53,7 +53,7 @@ class OptimizedParameters {
 // Arrays of an optimizer by name, "<path>/first_moment", for checkpoints.
 using OptimizerState = std::map<std::string, Array>;
 
-// Copies `state[path/suffix]` over `target`; a missing or misshapen one is refused.
+// Copies `state[name]` over `target`; a missing or misshapen one is refused.
 void restore_array(const OptimizerState& state, const std::string& name, Array& target);
 
 }  // namespace gs
