@@ -188,10 +188,10 @@ int verify_resume(const TranslationSettings& settings, const TranslationData& da
 void print_start(TranslationTraining& training, const TranslationData& data) {
   for (const std::string& note : data.notes) fmt::print("{}\n", note);
   const Translator& translator = training.translator();
-  fmt::print("{} training pairs, vocabularies of {} and {}, {} parameters, {} threads\n",
+  fmt::print("{} training pairs, vocabularies of {} and {}, {} parameters, {} threads; {}\n",
              data.train.source.size(), translator.source_vocabulary().size(),
              translator.target_vocabulary().size(), translator.transformer().parameter_count(),
-             threads());
+             threads(), compute_title());
   fmt::print("{}", training.optimizer_summary());
   std::fflush(stdout);
 }

@@ -13,6 +13,7 @@
 
 #include "framework/core/error.h"
 #include "framework/core/version.h"
+#include "framework/train/program.h"
 
 namespace gs {
 namespace {
@@ -264,8 +265,9 @@ bool Options::parse(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word != "--help" && word != "-h" && word != "--version") continue;
-    const std::string text =
-        word == "--version" ? fmt::format("{} {}\n", program_, version) : help();
+    const std::string text = word == "--version"
+                                 ? fmt::format("{} {}\n{}\n", program_, version, compute_title())
+                                 : help();
     std::fputs(text.c_str(), stdout);
     return false;
   }

@@ -10,6 +10,8 @@
 #include <string>
 #include <system_error>
 
+#include "framework/backend/gemm.h"
+#include "framework/backend/instruction_set.h"
 #include "framework/core/error.h"
 
 namespace gs {
@@ -31,6 +33,7 @@ int run_program(int argc, char** argv, const std::function<int(int argc, char** 
   std::signal(SIGPIPE, SIG_DFL);  // some parents leave it ignored
   std::signal(SIGXFSZ, SIG_IGN);  // beyond a file-size limit writes fail, and say why
   try {
+    backend::instruction_set(Cpu{});  // a wrong GRADSTONE_SIMD is refused before anything happens
     const int status = body(argc, argv);
     errno = 0;
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout.flush())
@@ -48,6 +51,11 @@ int run_program(int argc, char** argv, const std::function<int(int argc, char** 
   } catch (const std::exception& error) {
     return report(program, error.what(), 1);
   }
+}
+
+std::string compute_title() {
+  return fmt::format("{} kernels, products by {}", title(backend::instruction_set(Cpu{})),
+                     backend::gemm_libraries().front());
 }
 
 }  // namespace gs

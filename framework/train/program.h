@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace gs {
 
@@ -9,5 +10,9 @@ namespace gs {
 // used, a full disk under stdout); 1 for anything else, memory that ran out included.
 // A reader that closes stdout early (`| head`) ends the program quietly, as with other tools.
 int run_program(int argc, char** argv, const std::function<int(int argc, char** argv)>& body);
+
+// What computes in this process, for logs: "AVX-512 kernels, products by oneDNN (AVX-512)". Opens
+// the library of matrix products.
+std::string compute_title();
 
 }  // namespace gs

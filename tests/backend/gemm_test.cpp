@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "framework/backend/cpu/gemm_library.h"
 #include "framework/core/parallel.h"
 #include "tests/support/support.h"
 
@@ -116,6 +117,63 @@ TEST(Gemm, OddAndLargerShapes) {
       expect_all_forms<double>(m, n, k, 1e-13);
     }
   });
+}
+
+// What stands in A, B and C must not matter where it is multiplied by 0: oneDNN 2.6 leaves a NaN
+// of C with alpha = 0.
+TEST(Gemm, AlphaOfZeroLeavesBetaTimesC) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for_each_library([&] {
+    for (const int64_t k : {0, 1, 9}) {
+      const std::vector<float> operands(45, nan);
+      GemmSizes sizes{.m = 5, .n = 5, .k = k, .a_stride = 9, .b_stride = 5, .c_stride = 5};
+      sizes.alpha = 0;
+      std::vector<float> c(25, nan);
+      gemm(Cpu{}, sizes, operands.data(), operands.data(), c.data());
+      EXPECT_EQ(c, std::vector<float>(25, 0)) << k;
+      sizes.beta = -0.5;
+      c.assign(25, 3);
+      gemm(Cpu{}, sizes, operands.data(), operands.data(), c.data());
+      EXPECT_EQ(c, std::vector<float>(25, -1.5f)) << k;
+    }
+  });
+}
+
+// The products of a library that does one thing wrong.
+enum class Fault {
+  kNone,
+  kLosesASum,
+  kIgnoresTransposedA,
+  kIgnoresTransposedB,
+  kReadsC,
+  kLeavesOne
+};
+
+template <Fault fault>
+void multiply_with(const GemmSizes& sizes, const float* a, const float* b, float* c) {
+  GemmSizes s = sizes;
+  float& last = c[s.m * s.c_stride - 1];
+  const float before = last;
+  if (fault == Fault::kLosesASum) --s.k;
+  if (fault == Fault::kIgnoresTransposedA) s.transpose_a = false, s.a_stride = s.k;
+  if (fault == Fault::kIgnoresTransposedB) s.transpose_b = false, s.b_stride = s.n;
+  if (fault == Fault::kReadsC) s.beta = 1;
+  backend::open_blas().multiply_float(s, a, b, c);
+  if (fault == Fault::kLeavesOne) last = before;
+}
+
+TEST(Gemm, ALibraryThatMultipliesWronglyIsAnError) {
+  backend::GemmLibrary library{"wrong", "Wrong (Kernels)", "use another", nullptr, nullptr};
+  library.multiply_float = multiply_with<Fault::kNone>;
+  backend::check_products(library);
+  for (const auto multiply :
+       {multiply_with<Fault::kLosesASum>, multiply_with<Fault::kIgnoresTransposedA>,
+        multiply_with<Fault::kIgnoresTransposedB>, multiply_with<Fault::kReadsC>,
+        multiply_with<Fault::kLeavesOne>}) {
+    library.multiply_float = multiply;
+    EXPECT_EQ(test::error_of([&] { backend::check_products(library); }),
+              "Wrong (Kernels): its kernels multiply wrongly on this processor; use another");
+  }
 }
 
 TEST(Gemm, NanInTheInputShowsInTheOutput) {

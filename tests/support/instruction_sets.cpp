@@ -5,9 +5,12 @@
 
 #include <string>
 
+#include "framework/backend/instruction_set.h"
+
 namespace gs::test {
 
 void for_each_instruction_set(const std::function<void()>& body) {
+  backend::instruction_set(Cpu{});  // may be limited by GRADSTONE_SIMD
   const int64_t supported = hwy::SupportedTargets();
   const auto choose = [](int64_t targets) {
     hwy::SetSupportedTargetsForTest(targets);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/core/version.h"
+#include "framework/train/program.h"
 #include "tests/support/support.h"
 
 namespace gs {
@@ -274,8 +275,9 @@ TEST(Options, HelpAndVersionEndTheProgram) {
     testing::internal::CaptureStdout();
     EXPECT_FALSE(program.parse({"--epochs", "3", word}));
     const std::string shown = testing::internal::GetCapturedStdout();
-    EXPECT_EQ(shown, std::string(word) == "--version" ? "train " + std::string(version) + "\n"
-                                                      : program.options.help());
+    EXPECT_EQ(shown, std::string(word) == "--version"
+                         ? "train " + std::string(version) + "\n" + compute_title() + "\n"
+                         : program.options.help());
   }
 }
 

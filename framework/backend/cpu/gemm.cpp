@@ -19,17 +19,17 @@ std::atomic<const GemmLibrary*> chosen{nullptr};
 const GemmLibrary& library_named(const std::string& name) {
   if (name == "openblas") return open_blas();
   check(name == "onednn", "GEMM library: unknown, got '{}'; use openblas or onednn", name);
-  check(one_dnn() != nullptr, "GEMM library: oneDNN (libdnnl.so) is not installed; use openblas");
-  return *one_dnn();
+  const GemmLibrary* library = one_dnn();
+  check(library != nullptr, "GEMM library: oneDNN (libdnnl.so) is not installed; use openblas");
+  check_products(*library);
+  return *library;
 }
 
 const GemmLibrary& float_library() {
   const GemmLibrary* library = chosen.load(std::memory_order_acquire);
   if (library != nullptr) return *library;
   const char* wish = std::getenv("GRADSTONE_GEMM");
-  library = wish != nullptr        ? &library_named(wish)
-            : one_dnn() != nullptr ? one_dnn()
-                                   : &open_blas();
+  library = &library_named(wish != nullptr ? wish : one_dnn() != nullptr ? "onednn" : "openblas");
   chosen.store(library, std::memory_order_release);
   return *library;
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "framework/backend/cpu/gemm_library.h"
+#include "framework/backend/instruction_set.h"
 
 namespace gs::backend {
 namespace {
@@ -22,12 +23,11 @@ Dgemm* dgemm = nullptr;
 // OpenBLAS chooses its kernels while it is loaded and falls back to SSE3 on processors younger than
 // itself. The instructions that are really there decide better, unless the user has chosen.
 const char* core_type() {
-  __builtin_cpu_init();
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512cd");
-  if (avx512) return "SkylakeX";
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "Haswell" : nullptr;
+  const InstructionSet set = instruction_set(Cpu{});
+  if (set == InstructionSet::kAvx512) return "SkylakeX";
+  if (set == InstructionSet::kAvx2) return "Haswell";
+  if (!instruction_set_is_named(Cpu{})) return nullptr;  // it knows processors of that age
+  return set == InstructionSet::kSse4 ? "Nehalem" : "Prescott";
 }
 
 void* open_with_right_kernels() {
@@ -54,33 +54,7 @@ void multiply_double(const GemmSizes& s, const double* a, const double* b, doubl
         static_cast<int>(s.b_stride), s.beta, c, static_cast<int>(s.c_stride));
 }
 
-// Old kernels are known to compute wrongly on some processors: a few products with known results
-// cost microseconds.
-template <typename T>
-bool multiplies_rightly(void (*multiply)(const GemmSizes&, const T*, const T*, T*)) {
-  constexpr int64_t m = 19, n = 21, k = 35;
-  std::vector<T> a(m * k), b(k * n), c(m * n, T(-1));
-  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<T>(static_cast<int>(i * 7 % 11) - 5);
-  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<T>(static_cast<int>(i * 5 % 13) - 6);
-  multiply({.m = m, .n = n, .k = k, .a_stride = k, .b_stride = n, .c_stride = n}, a.data(),
-           b.data(), c.data());
-  for (size_t i = 0; i < m; ++i) {
-    for (size_t j = 0; j < n; ++j) {
-      T sum = 0;
-      for (size_t l = 0; l < k; ++l) sum += a[i * k + l] * b[l * n + j];
-      if (c[i * n + j] != sum) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
-
-void* find_symbol(void* library, const char* name) {
-  void* symbol = dlsym(library, name);
-  check(symbol != nullptr, "{}: the library lacks this function; run tools/setup.sh", name);
-  return symbol;
-}
 
 const GemmLibrary& open_blas() {
   static const GemmLibrary library = [] {
@@ -90,11 +64,11 @@ const GemmLibrary& open_blas() {
     // The threads are ours: its own would fight with them for the cores.
     symbol_of<SetThreads>(handle, "openblas_set_num_threads")(1);
     const std::string core = symbol_of<CoreName>(handle, "openblas_get_corename")();
-    check(multiplies_rightly(multiply_float) && multiplies_rightly(multiply_double),
-          "OpenBLAS: its {} kernels multiply wrongly on this processor; set "
-          "OPENBLAS_CORETYPE=Haswell",
-          core);
-    return GemmLibrary{"openblas", "OpenBLAS (" + core + ")", multiply_float, multiply_double};
+    const GemmLibrary result{"openblas", "OpenBLAS (" + core + ")",
+                             "set GRADSTONE_SIMD=avx2, or OPENBLAS_CORETYPE to plainer kernels",
+                             multiply_float, multiply_double};
+    check_products(result);
+    return result;
   }();
   return library;
 }

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <vector>
 
+#include "framework/backend/instruction_set.h"
+
 namespace gs::backend {
 namespace {
 
@@ -98,6 +100,7 @@ void* fresh_block(int64_t size) {
 }  // namespace
 
 void* allocate(Cpu, int64_t bytes) {
+  instruction_set(Cpu{});  // whatever computes on the array is chosen by now
   if (bytes == 0) return nullptr;
   check(bytes <= INT64_MAX / 2, "memory: cannot allocate {} bytes; use smaller arrays", bytes);
   const int64_t size = block_bytes(bytes);
