@@ -1,17 +1,12 @@
-#include <benchmark/benchmark.h>
-
 #include "framework/ops/attention.h"
+
+#include "tools/benchmark/measure.h"
 
 namespace gs {
 namespace {
 
 Tensor random_values(const Shape& shape, uint64_t seed) {
-  const RandomStream stream{seed, 1};
-  Array values = Array::empty(shape, kFloat32);
-  float* const data = values.data<float>();
-  for (int64_t i = 0; i < shape.elements(); ++i)
-    data[i] = 2 * unit_float(stream.words(static_cast<uint64_t>(i))[0]) - 1;
-  return Tensor(values);
+  return Tensor(random_array(shape, seed));
 }
 
 // Batch, queries, keys, heads, head width, dropout in percent.
@@ -39,15 +34,16 @@ struct Case {
   Tensor query, key, value;
 };
 
-void count_operations(benchmark::State& state, double operations) {
-  state.counters["FLOP/s"] = benchmark::Counter(
-      operations, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
+// Least traffic: query, key, value and output once; forward and backward three times that.
+int64_t floats(const Case& c) {
+  return c.batch * (c.queries + c.keys) * 2 * c.options.heads * c.width;
 }
 
 void attention_forward(benchmark::State& state) {
   const Case c(state);
   for (auto _ : state)
     benchmark::DoNotOptimize(scaled_dot_product_attention(c.query, c.key, c.value, c.options));
+  count_bytes(state, 4 * floats(c));
   count_operations(state, c.operations());
 }
 
@@ -59,23 +55,23 @@ void attention_forward_and_backward(benchmark::State& state) {
     scaled_dot_product_attention(c.query, c.key, c.value, c.options).output.backward(upstream);
     for (Tensor* tensor : {&c.query, &c.key, &c.value}) tensor->clear_gradient();
   }
+  count_bytes(state, 3 * 4 * floats(c));
   count_operations(state, 3 * c.operations());
 }
 
-// A toy step, training steps, and one step of a search over 100 hypotheses.
-BENCHMARK(attention_forward)
-    ->Args({64, 10, 10, 4, 16, 0})
-    ->Args({120, 30, 30, 4, 32, 0})
-    ->Args({64, 64, 64, 8, 64, 0})
-    ->Args({100, 1, 100, 4, 16, 0})
-    ->UseRealTime();
-BENCHMARK(attention_forward_and_backward)
-    ->Args({64, 10, 10, 4, 16, 0})
-    ->Args({64, 10, 10, 4, 16, 10})
-    ->Args({120, 30, 30, 4, 32, 0})
-    ->Args({64, 64, 64, 8, 64, 0})
-    ->Args({64, 64, 64, 8, 64, 10})
-    ->UseRealTime();
+// A toy step, training steps of about 4096 tokens by their length, and one step of a search over
+// 100 hypotheses.
+void lengths(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"batch", "queries", "keys", "heads", "width", "dropout"})->UseRealTime();
+  benchmark->Args({64, 10, 10, 4, 16, 0})->Args({100, 1, 100, 4, 16, 0});
+  for (const int64_t length : {14, 32, 64, 128})
+    for (const int64_t dropout : {0, 10})
+      benchmark->Args({4096 / length, length, length, 8, 32, dropout});
+  benchmark->Args({64, 64, 64, 8, 64, 0});
+}
+
+BENCHMARK(attention_forward)->Apply(lengths);
+BENCHMARK(attention_forward_and_backward)->Apply(lengths);
 
 }  // namespace
 }  // namespace gs

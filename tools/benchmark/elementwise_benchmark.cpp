@@ -1,5 +1,3 @@
-#include <benchmark/benchmark.h>
-
 #include <cmath>
 #include <vector>
 
@@ -8,6 +6,7 @@
 #include "framework/ops/comparison.h"
 #include "framework/ops/unary.h"
 #include "framework/ops/where.h"
+#include "tools/benchmark/measure.h"
 
 // Operations as users call them, allocation and recording included, at the sizes of a small
 // Transformer: 700 tokens, feed-forward width 256, and a tenth and ten times as many.
@@ -21,14 +20,12 @@ Tensor numbers(const Shape& shape) {
   return Tensor::of<float>(shape, values);
 }
 
-void count_bytes(benchmark::State& state, int64_t elements) {
-  state.SetBytesProcessed(state.iterations() * elements * static_cast<int64_t>(sizeof(float)));
-}
+void count_floats(benchmark::State& state, int64_t count) { count_bytes(state, 4 * count); }
 
 void unary(benchmark::State& state, Tensor (*function)(const Tensor&)) {
   const Tensor x = numbers({state.range(0), 256});
   for (auto _ : state) benchmark::DoNotOptimize(function(x));
-  count_bytes(state, 2 * x.elements());
+  count_floats(state, 2 * x.elements());
 }
 
 void unary_backward(benchmark::State& state, Tensor (*function)(const Tensor&)) {
@@ -41,14 +38,14 @@ void unary_backward(benchmark::State& state, Tensor (*function)(const Tensor&)) 
     state.ResumeTiming();
     y.backward(dy);
   }
-  count_bytes(state, 3 * x.elements());
+  count_floats(state, 3 * x.elements());
 }
 
 void binary(benchmark::State& state, Tensor (*function)(const Tensor&, const Tensor&),
             const Shape& other) {
   const Tensor x = numbers({state.range(0), 256}), y = numbers(other);
   for (auto _ : state) benchmark::DoNotOptimize(function(x, y));
-  count_bytes(state, 2 * x.elements() + y.elements());
+  count_floats(state, 2 * x.elements() + y.elements());
 }
 
 void add_same(benchmark::State& state) { binary(state, add, {state.range(0), 256}); }
@@ -59,13 +56,19 @@ void less_same(benchmark::State& state) { binary(state, less, {state.range(0), 2
 void multiply_number(benchmark::State& state) {
   const Tensor x = numbers({state.range(0), 256});
   for (auto _ : state) benchmark::DoNotOptimize(x * 0.5);
-  count_bytes(state, 2 * x.elements());
+  count_floats(state, 2 * x.elements());
+}
+
+void power_of_two(benchmark::State& state) {
+  const Tensor x = numbers({state.range(0), 256});
+  for (auto _ : state) benchmark::DoNotOptimize(pow(x, 2));
+  count_floats(state, 2 * x.elements());
 }
 
 void masked_fill_row(benchmark::State& state) {
   const Tensor x = numbers({state.range(0), 256}), mask = less(numbers({256}), 0);
   for (auto _ : state) benchmark::DoNotOptimize(masked_fill(x, mask, -1));
-  count_bytes(state, 2 * x.elements());
+  count_floats(state, 2 * x.elements());
 }
 
 void sum_to(benchmark::State& state, const Shape& shape) {
@@ -75,7 +78,7 @@ void sum_to(benchmark::State& state, const Shape& shape) {
     backend::sum_to(Cpu{}, y, x.value());
     benchmark::ClobberMemory();
   }
-  count_bytes(state, x.elements());
+  count_floats(state, x.elements());
 }
 
 void sum_to_row(benchmark::State& state) { sum_to(state, {256}); }
@@ -90,6 +93,7 @@ BENCHMARK(add_same)->Apply(sizes);
 BENCHMARK(add_row)->Apply(sizes);
 BENCHMARK(add_column)->Apply(sizes);
 BENCHMARK(multiply_number)->Apply(sizes);
+BENCHMARK(power_of_two)->Apply(sizes);
 BENCHMARK(less_same)->Apply(sizes);
 BENCHMARK(masked_fill_row)->Apply(sizes);
 BENCHMARK(sum_to_row)->Apply(sizes);
