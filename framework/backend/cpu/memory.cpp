@@ -1,7 +1,6 @@
 #include "framework/backend/memory.h"
 
 #include <sanitizer/asan_interface.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,76 +9,88 @@
 #include <mutex>
 #include <vector>
 
+#include "framework/backend/cpu/arena.h"
 #include "framework/backend/instruction_set.h"
 
 namespace gs::backend {
 namespace {
 
-constexpr int64_t kHugePage = int64_t{1} << 21;
+// Blocks from this size on are cut from the arena.
+constexpr int64_t kLarge = int64_t{1} << 16;
 
-// Four sizes to each power of two: at most a fifth of a block is lost, and similar batches share
-// blocks.
+bool is_large(int64_t bytes) { return bytes >= kLarge; }
+
+// Four sizes to each power of two below kLarge: at most a fifth of a block is lost.
 int64_t block_bytes(int64_t bytes) {
-  const int64_t size = std::max<int64_t>(bytes, 64);
-  const int64_t step = std::max<int64_t>(
-      64, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(size - 1)) / 4));
+  const int64_t size = std::max<int64_t>(bytes, Arena::kAlignment);
+  const int64_t step =
+      is_large(bytes)
+          ? Arena::kAlignment
+          : std::max<int64_t>(
+                Arena::kAlignment,
+                static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(size - 1)) / 4));
   return (size + step - 1) / step * step;
 }
 
 class Cache {
  public:
+  // Null where the system has no more memory.
   void* take(int64_t bytes) {
     const int64_t size = block_bytes(bytes);
     const std::lock_guard lock(mutex_);
-    figures_.live += size;
-    figures_.peak = std::max(figures_.peak, figures_.live);
-    std::vector<void*>& blocks = free_[size];
-    if (blocks.empty()) return nullptr;
-    void* data = blocks.back();
-    blocks.pop_back();
-    figures_.cached -= size;
+    void* data = is_large(bytes) ? arena_.take(size) : take_small(size);
+    if (data == nullptr) return nullptr;
+    live_ += size;
+    peak_ = std::max(peak_, live_);
     return data;
   }
 
   void put(void* data, int64_t bytes) {
     const int64_t size = block_bytes(bytes);
     const std::lock_guard lock(mutex_);
-    figures_.live -= size;
-    figures_.cached += size;
-    free_[size].push_back(data);
-  }
-
-  void undo_take(int64_t bytes) {
-    const std::lock_guard lock(mutex_);
-    figures_.live -= block_bytes(bytes);
+    live_ -= size;
+    if (is_large(bytes)) return arena_.put(data, size);
+    small_bytes_ += size;
+    small_[size].push_back(data);
   }
 
   void release() {
     const std::lock_guard lock(mutex_);
-    for (auto& [size, blocks] : free_) {
+    for (auto& [size, blocks] : small_) {
       for (void* data : blocks) {
         ASAN_UNPOISON_MEMORY_REGION(data, static_cast<size_t>(size));
         std::free(data);
       }
     }
-    free_.clear();
-    figures_.cached = 0;
+    small_.clear();
+    small_bytes_ = 0;
+    arena_.release();
   }
 
   void reset_peak() {
     const std::lock_guard lock(mutex_);
-    figures_.peak = figures_.live;
+    peak_ = live_;
   }
 
   MemoryFigures figures() {
     const std::lock_guard lock(mutex_);
-    return figures_;
+    return {live_, small_bytes_ + arena_.free_bytes(), peak_};
   }
 
  private:
+  void* take_small(int64_t size) {
+    std::vector<void*>& blocks = small_[size];
+    if (blocks.empty()) return std::aligned_alloc(Arena::kAlignment, static_cast<size_t>(size));
+    void* const data = blocks.back();
+    blocks.pop_back();
+    small_bytes_ -= size;
+    return data;
+  }
+
   std::mutex mutex_;
-  std::map<int64_t, std::vector<void*>> free_;
-  MemoryFigures figures_;
+  Arena arena_;
+  std::map<int64_t, std::vector<void*>> small_;  // free blocks by size
+  int64_t live_ = 0, peak_ = 0, small_bytes_ = 0;
 };
 
 // Never destroyed: arrays with static lifetime may outlive any other static object.
@@ -88,34 +99,21 @@ Cache& cache() {
   return cache;
 }
 
-void* fresh_block(int64_t size) {
-  const int64_t alignment = size >= kHugePage ? kHugePage : 64;
-  void* data = nullptr;
-  if (posix_memalign(&data, static_cast<size_t>(alignment), static_cast<size_t>(size)) != 0)
-    return nullptr;
-  if (size >= kHugePage) madvise(data, static_cast<size_t>(size), MADV_HUGEPAGE);
-  return data;
-}
-
 }  // namespace
 
 void* allocate(Cpu, int64_t bytes) {
   instruction_set(Cpu{});  // whatever computes on the array is chosen by now
   if (bytes == 0) return nullptr;
   check(bytes <= INT64_MAX / 2, "memory: cannot allocate {} bytes; use smaller arrays", bytes);
-  const int64_t size = block_bytes(bytes);
   void* data = cache().take(bytes);
-  if (data == nullptr) data = fresh_block(size);
   if (data == nullptr) {
     cache().release();
-    data = fresh_block(size);
+    data = cache().take(bytes);
   }
-  if (data == nullptr) {
-    cache().undo_take(bytes);
-    fail("memory: cannot allocate {} bytes, {} are in use; use a smaller batch or model", bytes,
-         cache().figures().live);
-  }
-  ASAN_POISON_MEMORY_REGION(data, static_cast<size_t>(size));
+  check(data != nullptr,
+        "memory: cannot allocate {} bytes, {} are in use; use a smaller batch or model", bytes,
+        cache().figures().live);
+  ASAN_POISON_MEMORY_REGION(data, static_cast<size_t>(block_bytes(bytes)));
   ASAN_UNPOISON_MEMORY_REGION(data, static_cast<size_t>(bytes));
   return data;
 }

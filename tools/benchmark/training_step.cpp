@@ -1,0 +1,205 @@
+// Times the training step of two translation Transformers (forward, loss, backward, clipping, Adam)
+// on sentences as long as Multi30k's, and prints one JSON line. compare_training.py runs it beside
+// PyTorch.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "datasets/batches.h"
+#include "framework/backend/gemm.h"
+#include "framework/backend/memory.h"
+#include "framework/core/parallel.h"
+#include "framework/core/random.h"
+#include "framework/optim/adam.h"
+#include "framework/optim/clip.h"
+#include "framework/train/options.h"
+#include "framework/train/program.h"
+#include "models/evaluation.h"
+#include "models/transformer.h"
+
+namespace gs {
+namespace {
+
+using Lengths =
+    std::vector<std::pair<int64_t, int64_t>>;  // (source, target) tokens, marks included
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+TransformerConfig config_named(const std::string& name) {
+  TransformerConfig config;
+  const bool tiny = name == "tiny";
+  config.source_vocabulary = config.target_vocabulary = tiny ? 6000 : 8000;
+  config.width = tiny ? 128 : 256;
+  config.heads = tiny ? 4 : 8;
+  config.feed_forward_width = tiny ? 256 : 1024;
+  config.encoder_layers = config.decoder_layers = tiny ? 4 : 3;
+  config.pre_norm = false;
+  config.share_embeddings = true;
+  config.output_bias = true;
+  config.dropout = 0.1;
+  return config;
+}
+
+std::vector<Lengths> read_lengths(const std::string& path) {
+  std::ifstream file(path);
+  check(file.good(), "training_step: cannot open {}; give --lengths", path);
+  return nlohmann::json::parse(file).get<std::vector<Lengths>>();
+}
+
+// A batch of random tokens: each target is as long as its labels.
+Batch random_batch(const Lengths& lengths, int64_t vocabulary, uint64_t& place) {
+  const RandomStream stream{1, 1};
+  const auto token = [&] {
+    return static_cast<int32_t>(3 +
+                                stream.words(place++)[0] % static_cast<uint32_t>(vocabulary - 3));
+  };
+  Batch batch;
+  std::vector<int32_t> source, inputs, labels;
+  for (const auto& [sources, targets] : lengths) {
+    source.resize(static_cast<size_t>(sources));
+    std::generate(source.begin(), source.end(), token);
+    inputs.assign(1, 1);
+    labels.clear();
+    for (int64_t t = 1; t < targets; ++t) labels.push_back(inputs.emplace_back(token()));
+    labels.push_back(2);
+    batch.source.append(source);
+    batch.target_inputs.append(inputs);
+    batch.target_labels.append(labels);
+  }
+  return batch;
+}
+
+// Multiply-adds counted twice, of real tokens; forward and backward are three times the forward.
+double model_operations(const TransformerConfig& c, const Lengths& lengths) {
+  double s = 0, t = 0, ss = 0, tt = 0, st = 0;
+  for (const auto& [sources, targets] : lengths) {
+    const double a = static_cast<double>(sources), b = static_cast<double>(targets);
+    s += a, t += b, ss += a * a, tt += b * b, st += a * b;
+  }
+  const double d = static_cast<double>(c.width), f = static_cast<double>(c.feed_forward_width),
+               v = static_cast<double>(c.target_vocabulary),
+               e = static_cast<double>(c.encoder_layers), r = static_cast<double>(c.decoder_layers);
+  const double linear = e * s * (8 * d * d + 4 * d * f) +
+                        r * (t * (12 * d * d + 4 * d * f) + s * 4 * d * d) + 2 * t * d * v;
+  return 3 * (linear + 4 * d * (e * ss + r * (tt + st)));
+}
+
+// The best rate of a large square product: what the model's products could reach at most.
+double product_limit() {
+  constexpr int64_t kSize = 1024;
+  const std::vector<float> a(kSize * kSize, 1), b(kSize * kSize, 1);
+  std::vector<float> c(kSize * kSize);
+  double best = 1e9;
+  for (int i = 0; i < 20; ++i) {
+    const double start = seconds_now();
+    backend::gemm(Cpu(),
+                  {.m = kSize,
+                   .n = kSize,
+                   .k = kSize,
+                   .a_stride = kSize,
+                   .b_stride = kSize,
+                   .c_stride = kSize},
+                  a.data(), b.data(), c.data());
+    best = std::min(best, seconds_now() - start);
+  }
+  return 2.0 * kSize * kSize * kSize / best;
+}
+
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+struct Trainer {
+  explicit Trainer(const TransformerConfig& config)
+      : transformer(config),
+        adam(transformer, {.learning_rate = 1e-4, .beta2 = 0.98, .epsilon = 1e-9}) {}
+
+  double step(const Batch& batch) {
+    const Tensor labels = labels_of(batch);
+    const Loss loss = cross_entropy(transformer(batch.source, batch.target_inputs), labels,
+                                    {.label_smoothing = 0.1});
+    const double tokens = static_cast<double>(labels.elements());
+    loss.sum.backward(Tensor(Array::full({}, 1 / tokens, loss.sum.dtype())));
+    clip_gradient_norm(transformer, 1);
+    adam.step();
+    return loss.sum.item() / tokens;
+  }
+
+  Transformer transformer;
+  Adam adam;
+};
+
+int64_t resident_peak_megabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss / 1024;
+}
+
+int run(int argc, char** argv) {
+  std::string name = "tiny", lengths_path = GS_SOURCE_DIR "/tools/benchmark/lengths.json";
+  int64_t steps = 20, warm_up = 3;
+  int threads_wanted = threads();
+  Options options("training_step", "Times the training step of a translation Transformer.");
+  options.bind("model", name, "tiny (d 128, 4+4 layers) or small (d 256, 3+3)",
+               one_of({"tiny", "small"}));
+  options.bind("lengths", lengths_path, "JSON: batches of [source, target] token counts");
+  options.bind("steps", steps, "timed steps", at_least(1));
+  options.bind("warm-up", warm_up, "steps before", at_least(0));
+  options.bind("threads", threads_wanted, "of the kernels", between(1, 1024));
+  if (!options.parse(argc, argv)) return 0;
+  set_threads(threads_wanted);
+  set_seed(1);
+  const TransformerConfig config = config_named(name);
+  const std::vector<Lengths> lengths = read_lengths(lengths_path);
+  uint64_t place = 0;
+  std::vector<Batch> batches;
+  for (const Lengths& batch : lengths)
+    batches.push_back(random_batch(batch, config.target_vocabulary, place));
+  Trainer trainer(config);
+  std::vector<double> times;
+  double tokens = 0, operations = 0, loss = 0;
+  for (int64_t i = 0; i < warm_up + steps; ++i) {
+    const size_t at = static_cast<size_t>(i) % batches.size();
+    const double start = seconds_now();
+    loss = trainer.step(batches[at]);
+    if (i < warm_up) continue;
+    times.push_back(seconds_now() - start);
+    tokens += static_cast<double>(batches[at].target_labels.tokens.size());
+    operations += model_operations(config, lengths[at]);
+  }
+  double total = 0;
+  for (const double time : times) total += time;
+  const int64_t peak = resident_peak_megabytes();
+  const double limit = product_limit();
+  const nlohmann::ordered_json result{
+      {"framework", "gradstone"},
+      {"model", name},
+      {"threads", threads_wanted},
+      {"gemm", backend::gemm_libraries().front()},
+      {"target_tokens_per_second", std::round(tokens / total)},
+      {"step_ms_median", 1e3 * quantile(times, 0.5)},
+      {"step_ms_quartiles", {1e3 * quantile(times, 0.25), 1e3 * quantile(times, 0.75)}},
+      {"model_gflops", operations / total / 1e9},
+      {"sgemm_limit_gflops", limit / 1e9},
+      {"share_of_limit", operations / total / limit},
+      {"peak_memory_mb", peak},
+      {"peak_arrays_mb", memory_figures().peak >> 20},
+      {"loss", loss}};
+  std::printf("%s\n", result.dump().c_str());
+  return 0;
+}
+
+}  // namespace
+}  // namespace gs
+
+int main(int argc, char** argv) { return gs::run_program(argc, argv, gs::run); }
