@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "framework/core/error.h"
+#include "framework/core/profiler.h"
 #include "framework/core/random.h"
 #include "framework/text/vocabulary.h"
 
@@ -109,6 +110,7 @@ int64_t Batches::count(int64_t epoch) {
 }
 
 Batch Batches::at(DataPosition position) {
+  const OperationTimer timer("batch", Phase::kOther);
   const int64_t batches = count(position.epoch);
   check(position.batch >= 0 && position.batch < batches,
         "batches: batch {} of epoch {} is outside 0..{}; were data or limits changed?",

@@ -6,6 +6,7 @@
 #include "framework/core/dtype.h"
 #include "framework/core/error.h"
 #include "framework/core/parallel.h"
+#include "framework/core/profiler.h"
 #include "framework/core/random.h"
 #include "framework/core/shape.h"
 #include "framework/core/version.h"

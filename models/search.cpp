@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "framework/core/profiler.h"
 #include "framework/ops/softmax.h"
 #include "framework/text/vocabulary.h"
 
@@ -197,6 +198,7 @@ double length_score(double log_probability, int64_t length, LengthPenalty penalt
 std::vector<std::vector<Hypothesis>> beam_search(const SearchModel& model,
                                                  std::span<const int64_t> maximum_lengths,
                                                  const SearchConfig& config) {
+  const OperationTimer timer("beam_search", Phase::kOther);
   check_config(config);
   const NoGrad no_grad;
   std::vector<Sentence> sentences;

@@ -1,5 +1,7 @@
 #include "models/translation_settings.h"
 
+#include "framework/core/profiler.h"
+
 namespace gs {
 namespace {
 
@@ -92,6 +94,7 @@ void TranslationSettings::bind(Options& options) {
 }
 
 TranslationData TranslationSettings::data() const {
+  const OperationTimer timer("corpus", Phase::kOther);
   if (is_toy()) {
     for (const std::string* name : {&files.train_target, &files.valid_source, &files.valid_target,
                                     &files.test_source, &files.test_target}) {

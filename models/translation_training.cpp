@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "framework/core/profiler.h"
 #include "framework/core/random.h"
 #include "framework/optim/clip.h"
 #include "models/evaluation.h"
@@ -14,6 +15,7 @@ constexpr const char* kOptionPrefix = "options/";
 
 Vocabulary vocabulary_of(const TranslationSettings& settings,
                          std::initializer_list<const std::vector<std::string>*> texts) {
+  const OperationTimer timer("vocabulary", Phase::kOther);
   TokenCounts counts(settings.token_unit());
   for (const std::vector<std::string>* lines : texts) counts.add_lines(*lines);
   return Vocabulary(counts, {.minimum_count = settings.minimum_count,
@@ -102,6 +104,7 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
 }
 
 void TranslationTraining::start_batches(const TranslationSplit& train) {
+  const OperationTimer timer("encode corpus", Phase::kOther);
   batches_ = std::make_unique<Batches>(translator_->source_vocabulary().encode_lines(train.source),
                                        translator_->target_vocabulary().encode_lines(train.target),
                                        settings_.batch_config());

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "framework/core/error.h"
+#include "framework/core/profiler.h"
 #include "framework/core/version.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/hdf5_reader.h"
@@ -113,6 +114,7 @@ void append(std::string& text, const std::vector<std::string>& names, std::strin
 }  // namespace
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  const OperationTimer timer("save_checkpoint", Phase::kOther);
   check_ties(path, checkpoint);
   AtomicFile file(path);  // before the work, so that a bad path is known at once
   Hdf5Writer writer(path, kSealBytes);
@@ -132,6 +134,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
+  const OperationTimer timer("load_checkpoint", Phase::kOther);
   const OpenCheckpoint file(path);
   const Hdf5Reader& reader = file.reader();
   Checkpoint checkpoint;

@@ -3,6 +3,7 @@
 #include "framework/backend/binary.h"
 #include "framework/backend/scale.h"
 #include "framework/backend/sum_to.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/operands.h"
 
 namespace gs {
@@ -58,6 +59,7 @@ Array gradient_of(Binary operation, Side side, const KeptOperand& a, const KeptO
 }
 
 Tensor compute(const char* name, Binary operation, const Tensor& a, const Tensor& b) {
+  const OperationTimer timer(name);
   check_operands(name, a, b);
   check_type(name, operation, a);
   Array y = Array::empty(broadcast_shapes(name, a.shape(), b.shape()), a.dtype(), a.device());
@@ -78,6 +80,7 @@ Tensor compute(const char* name, Binary operation, const Tensor& a, const Tensor
 
 // `side` is the tensor's, the other operand is the number.
 Tensor compute(const char* name, Binary operation, Side side, const Tensor& x, double number) {
+  const OperationTimer timer(name);
   check_operand(name, x);
   check_type(name, operation, x);
   check_number(name, x, number);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "framework/backend/attention.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -189,6 +190,7 @@ void check_offsets(const char* name, const char* what, std::span<const int32_t> 
 Attention scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                        const AttentionOptions& options) {
   constexpr const char* kName = "scaled_dot_product_attention";
+  const OperationTimer timer(kName);
   check_operands(kName, 3, query, key, value);
   const int64_t batch = query.size(0), queries = query.size(1), keys = key.size(1);
   check(key.size(0) == batch && value.size(0) == batch,
@@ -218,6 +220,7 @@ Attention packed_attention(const Tensor& query, std::span<const int32_t> query_o
                            const Tensor& key, const Tensor& value,
                            std::span<const int32_t> key_offsets, const AttentionOptions& options) {
   constexpr const char* kName = "packed_attention";
+  const OperationTimer timer(kName);
   check_operands(kName, 2, query, key, value);
   check_offsets(kName, "query_offsets", query_offsets, query.size(0));
   check_offsets(kName, "key_offsets", key_offsets, key.size(0));

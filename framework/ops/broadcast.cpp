@@ -2,6 +2,7 @@
 
 #include "framework/backend/broadcast.h"
 #include "framework/backend/sum_to.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -18,6 +19,7 @@ bool fills(const Shape& x, const Shape& shape) {
 }  // namespace
 
 Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  const OperationTimer timer("broadcast_to");
   check(fills(x.shape(), shape), "broadcast_to: {} does not fill {}; sizes must be equal or 1",
         x.shape(), shape);
   Array y = Array::empty(shape, x.dtype(), x.device());

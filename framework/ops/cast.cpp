@@ -1,10 +1,12 @@
 #include "framework/ops/cast.h"
 
+#include "framework/core/profiler.h"
 #include "framework/ops/operands.h"
 
 namespace gs {
 
 Tensor cast(const Tensor& x, DType dtype) {
+  const OperationTimer timer("cast");
   check_operand("cast", x);
   if (x.dtype() == dtype) return x;
   if (dtype == kBFloat16) refuse_gradient("cast", {x});

@@ -1,6 +1,7 @@
 #include "framework/ops/comparison.h"
 
 #include "framework/backend/comparison.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/operands.h"
 
 namespace gs {
@@ -10,6 +11,7 @@ using backend::Comparison;
 using backend::Logical;
 
 Tensor compute(const char* name, Comparison comparison, const Tensor& a, const Tensor& b) {
+  const OperationTimer timer(name);
   check_operands(name, a, b);
   Array y = Array::empty(broadcast_shapes(name, a.shape(), b.shape()), kBool, a.device());
   on_device(a.device(),
@@ -18,6 +20,7 @@ Tensor compute(const char* name, Comparison comparison, const Tensor& a, const T
 }
 
 Tensor compute(const char* name, Comparison comparison, const Tensor& a, double b) {
+  const OperationTimer timer(name);
   check_operand(name, a);
   check(a.dtype() != kBool,
         "{}: a bool tensor does not compare with a number, got {}; use "
@@ -36,6 +39,7 @@ void check_bool(const char* name, const Tensor& x) {
 }
 
 Tensor compute(const char* name, Logical operation, const Tensor& a, const Tensor& b) {
+  const OperationTimer timer(name);
   check_bool(name, a);
   check_bool(name, b);
   check_operands(name, a, b);
@@ -91,6 +95,7 @@ Tensor logical_xor(const Tensor& a, const Tensor& b) {
 }
 
 Tensor logical_not(const Tensor& x) {
+  const OperationTimer timer("logical_not");
   check_bool("logical_not", x);
   Array y = Array::like(x.value());
   on_device(x.device(), [&](auto on) { backend::logical(on, Logical::kXor, y, x.value(), 1.0); });

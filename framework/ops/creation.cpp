@@ -5,6 +5,7 @@
 
 #include "framework/backend/indexing.h"
 #include "framework/backend/random.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/index_checks.h"
 
 namespace gs {
@@ -26,6 +27,7 @@ Tensor zeros(const Shape& shape, CreationOptions options) { return full(shape, 0
 Tensor ones(const Shape& shape, CreationOptions options) { return full(shape, 1, options); }
 
 Tensor full(const Shape& shape, double value, CreationOptions options) {
+  const OperationTimer timer("full");
   check(options.dtype != kInt32 || fits_int32(value), "full: int32 does not hold {}", value);
   return Tensor(Array::full(shape, value, options.dtype, options.device));
 }
@@ -39,6 +41,7 @@ Tensor ones_like(const Tensor& x) {
 }
 
 Tensor arange(double start, double end, double step, CreationOptions options) {
+  const OperationTimer timer("arange");
   check(std::isfinite(start) && std::isfinite(end) && std::isfinite(step) && step != 0,
         "arange: needs finite numbers and a step other than 0, got {} to {} by {}", start, end,
         step);
@@ -67,6 +70,7 @@ Tensor arange(int64_t count, CreationOptions options) {
 }
 
 Tensor rand(const Shape& shape, CreationOptions options, Generator& generator) {
+  const OperationTimer timer("rand");
   check_floating("rand", options.dtype);
   Array y = Array::empty(shape, options.dtype, options.device);
   const RandomStream stream = generator.next();
@@ -75,6 +79,7 @@ Tensor rand(const Shape& shape, CreationOptions options, Generator& generator) {
 }
 
 Tensor randn(const Shape& shape, CreationOptions options, Generator& generator) {
+  const OperationTimer timer("randn");
   check_floating("randn", options.dtype);
   Array y = Array::empty(shape, options.dtype, options.device);
   const RandomStream stream = generator.next();
@@ -83,6 +88,7 @@ Tensor randn(const Shape& shape, CreationOptions options, Generator& generator) 
 }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, Device device, Generator& generator) {
+  const OperationTimer timer("randint");
   check(low < high && low >= INT32_MIN && high <= int64_t{INT32_MAX} + 1,
         "randint: needs low < high within int32, got {} and {}", low, high);
   Array y = Array::empty(shape, kInt32, device);
@@ -92,6 +98,7 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, Device device, Gen
 }
 
 Tensor one_hot(const Tensor& indices, int64_t classes, DType dtype) {
+  const OperationTimer timer("one_hot");
   check(classes >= 0, "one_hot: the number of classes must not be negative, got {}", classes);
   check(indices.rank() < Shape::kMaxRank, "one_hot: at most {} dimensions, got {}",
         Shape::kMaxRank - 1, indices.shape());

@@ -2,6 +2,7 @@
 
 #include "framework/backend/cross_entropy.h"
 #include "framework/backend/indices.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -45,6 +46,7 @@ void check_cross_entropy(const Tensor& logits, const Tensor& targets,
 
 Loss cross_entropy(const Tensor& logits, const Tensor& targets,
                    const CrossEntropyOptions& user_options) {
+  const OperationTimer timer("cross_entropy");
   check_cross_entropy(logits, targets, user_options);
   const backend::CrossEntropyOptions options{user_options.ignore_index,
                                              user_options.label_smoothing};

@@ -1,10 +1,12 @@
 #include "framework/ops/dropout.h"
 
 #include "framework/backend/dropout.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 
 Tensor dropout(const Tensor& x, double probability, bool training, Generator& generator) {
+  const OperationTimer timer("dropout");
   check(probability >= 0 && probability <= 1, "dropout: probability must be in [0, 1], got {}",
         probability);
   check(is_floating(x.dtype()), "dropout: needs float32 or float64, got {}; cast it first",

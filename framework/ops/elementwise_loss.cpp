@@ -2,6 +2,7 @@
 
 #include "framework/backend/elementwise_loss.h"
 #include "framework/backend/scale.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -21,6 +22,7 @@ Array scalar_like(const Tensor& x, double value) {
 }  // namespace
 
 Loss mse_loss(const Tensor& x, const Tensor& target) {
+  const OperationTimer timer("mse_loss");
   check_alike("mse_loss", x, target);
   const double sum = on_device(
       x.device(), [&](auto on) { return backend::mse_loss(on, x.value(), target.value()); });
@@ -41,6 +43,7 @@ Loss mse_loss(const Tensor& x, const Tensor& target) {
 }
 
 Loss binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target) {
+  const OperationTimer timer("binary_cross_entropy_with_logits");
   check_alike("binary_cross_entropy_with_logits", x, target);
   const double sum = on_device(x.device(), [&](auto on) {
     return backend::binary_cross_entropy(on, x.value(), target.value());

@@ -2,6 +2,7 @@
 
 #include "framework/backend/embedding.h"
 #include "framework/backend/indices.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -39,6 +40,7 @@ Shape with_width(const Shape& shape, int64_t width) {
 }  // namespace
 
 Tensor embedding(const Tensor& weight, const Tensor& indices, const EmbeddingOptions& options) {
+  const OperationTimer timer("embedding");
   check_embedding(weight, indices, options);
   Array y = Array::empty(with_width(indices.shape(), weight.shape()[1]), weight.dtype(),
                          weight.device());  // (..., C)

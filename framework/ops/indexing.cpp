@@ -1,11 +1,13 @@
 #include "framework/ops/indexing.h"
 
 #include "framework/backend/indexing.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/index_checks.h"
 
 namespace gs {
 
 Tensor index_select(const Tensor& x, int64_t dimension, const Tensor& indices) {
+  const OperationTimer timer("index_select");
   const int d = normalize_dimension("index_select", dimension, x.rank());
   check(indices.rank() == 1, "index_select: indices must have one dimension, got shape {}",
         indices.shape());
@@ -26,6 +28,7 @@ Tensor index_select(const Tensor& x, int64_t dimension, const Tensor& indices) {
 }
 
 Tensor gather(const Tensor& x, int64_t dimension, const Tensor& indices) {
+  const OperationTimer timer("gather");
   const int d = normalize_dimension("gather", dimension, x.rank());
   check(indices.rank() == x.rank() && indices.shape().with(d, x.shape()[d]) == x.shape(),
         "gather: indices must have the sizes of x but in dimension {}, got {} for {}", dimension,

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "framework/backend/copy.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/reshape.h"
 #include "framework/ops/slice.h"
 
@@ -49,6 +50,7 @@ backend::Blocks reversed(const backend::Blocks& b) {
 }  // namespace
 
 Tensor concat(std::span<const Tensor> tensors, int64_t dimension) {
+  const OperationTimer timer("concat");
   check(!tensors.empty(), "concat: at least one tensor is needed");
   check(tensors[0].rank() > 0, "concat: scalars have no dimension to join in; use stack");
   const int d = normalize_dimension("concat", dimension, tensors[0].rank());

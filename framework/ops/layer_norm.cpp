@@ -1,11 +1,13 @@
 #include "framework/ops/layer_norm.h"
 
 #include "framework/backend/layer_norm.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/norm_checks.h"
 
 namespace gs {
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double epsilon) {
+  const OperationTimer timer("layer_norm");
   check_norm("layer_norm", x, epsilon);
   check_norm_parameter("layer_norm", "weight", weight, x);
   check_norm_parameter("layer_norm", "bias", bias, x);

@@ -5,6 +5,7 @@
 #include "framework/backend/copy.h"
 #include "framework/backend/gemm.h"
 #include "framework/backend/sum_to.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -38,6 +39,7 @@ void check_arguments(const Tensor& x, const Tensor& weight, const Tensor& bias) 
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const OperationTimer timer("linear");
   check_arguments(x, weight, bias);
   const int64_t in = weight.shape()[1], out = weight.shape()[0];
   const Shape shape = x.shape().with(x.rank() - 1, out);

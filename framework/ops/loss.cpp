@@ -1,10 +1,12 @@
 #include "framework/ops/loss.h"
 
 #include "framework/backend/scale.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 
 Tensor Loss::mean() const {
+  const OperationTimer timer("loss mean");
   const double factor = count == 0 ? 0 : 1 / static_cast<double>(count);
   const auto scaled = [factor](const Array& x) {
     Array y = Array::like(x);

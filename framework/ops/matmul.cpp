@@ -4,6 +4,7 @@
 
 #include "framework/backend/copy.h"
 #include "framework/backend/gemm.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -86,6 +87,7 @@ void multiply(Array& c, const Array& a, bool transpose_a, const Array& b, bool t
 }  // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  const OperationTimer timer("matmul");
   check(a.rank() >= 2 && b.rank() >= 2,
         "matmul: needs at least two dimensions each, got {} and {}; unsqueeze a vector", a.shape(),
         b.shape());

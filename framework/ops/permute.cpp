@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "framework/backend/permute.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -34,6 +35,7 @@ Array permuted(const Array& x, const std::vector<int>& order) {
 }
 
 Tensor permute_normalized(const char* name, const Tensor& x, const std::vector<int>& order) {
+  const OperationTimer timer(name);
   std::vector<int> inverse(order.size());
   for (size_t d = 0; d < order.size(); ++d)
     inverse[static_cast<size_t>(order[d])] = static_cast<int>(d);

@@ -4,6 +4,7 @@
 
 #include "framework/backend/broadcast.h"
 #include "framework/backend/reduce.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/reduction.h"
 
 namespace gs {
@@ -45,6 +46,7 @@ Gradients row_gradient(const Reduction& reduction, const Array& x, Kernel kernel
 
 template <typename Kernel>
 Tensor extremum(const char* name, const Tensor& x, const ReduceOptions& options, Kernel kernel) {
+  const OperationTimer timer(name);
   check_floating(name, x);
   const Reduction reduction(name, x.shape(), options.dimensions, options.keep);
   check_not_empty(name, reduction);
@@ -62,17 +64,20 @@ Tensor extremum(const char* name, const Tensor& x, const ReduceOptions& options,
 }  // namespace
 
 Tensor sum(const Tensor& x, const ReduceOptions& options) {
+  const OperationTimer timer("sum");
   check_floating("sum", x);
   return scaled_sum("sum", x, Reduction("sum", x.shape(), options.dimensions, options.keep), 1);
 }
 
 Tensor mean(const Tensor& x, const ReduceOptions& options) {
+  const OperationTimer timer("mean");
   check_floating("mean", x);
   const Reduction reduction("mean", x.shape(), options.dimensions, options.keep);
   return scaled_sum("mean", x, reduction, static_cast<double>(reduction.rows.length));
 }
 
 Tensor variance(const Tensor& x, const VarianceOptions& options) {
+  const OperationTimer timer("variance");
   check_floating("variance", x);
   const Reduction reduction("variance", x.shape(), options.dimensions, options.keep);
   const Rows rows = reduction.rows;
@@ -92,6 +97,7 @@ Tensor variance(const Tensor& x, const VarianceOptions& options) {
 }
 
 Tensor logsumexp(const Tensor& x, const ReduceOptions& options) {
+  const OperationTimer timer("logsumexp");
   check_floating("logsumexp", x);
   const Reduction reduction("logsumexp", x.shape(), options.dimensions, options.keep);
   Array y = Array::empty(reduction.result, x.dtype(), x.device());
@@ -119,6 +125,7 @@ Tensor min(const Tensor& x, const ReduceOptions& options) {
 }
 
 Tensor argmax(const Tensor& x, const ReduceOptions& options) {
+  const OperationTimer timer("argmax");
   check(is_floating(x.dtype()) || x.dtype() == kInt32,
         "argmax: needs float32, float64 or int32, got {}; cast it first", x.dtype());
   check(options.dimensions.size() <= 1, "argmax: takes one dimension or none, got {}",

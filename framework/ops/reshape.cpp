@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "framework/core/profiler.h"
+
 namespace gs {
 namespace {
 
@@ -31,6 +33,7 @@ Shape complete(std::span<const int64_t> sizes, const Shape& from) {
 }
 
 Tensor reshape_to(const char* name, const Tensor& x, const Shape& shape) {
+  const OperationTimer timer(name);
   return record(name, x.value().reshaped(shape), {x},
                 [from = x.shape()](const Array& dy) { return Gradients{dy.reshaped(from)}; });
 }

@@ -1,11 +1,13 @@
 #include "framework/ops/rms_norm.h"
 
 #include "framework/backend/layer_norm.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/norm_checks.h"
 
 namespace gs {
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon) {
+  const OperationTimer timer("rms_norm");
   check_norm("rms_norm", x, epsilon);
   check_norm_parameter("rms_norm", "weight", weight, x);
   const backend::NormOptions options{.centered = false, .epsilon = epsilon};

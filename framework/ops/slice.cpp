@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "framework/backend/copy.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -54,6 +55,7 @@ void copy_in(Array& whole, const Array& part, const Places& at) {
 }  // namespace
 
 Tensor slice(const Tensor& x, int64_t dimension, int64_t start, int64_t end, int64_t step) {
+  const OperationTimer timer("slice");
   const int d = normalize_dimension("slice", dimension, x.rank());
   const int64_t size = x.shape()[d];
   check(step >= 1, "slice: the step must be 1 or more, got {}", step);

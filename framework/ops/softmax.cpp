@@ -1,6 +1,7 @@
 #include "framework/ops/softmax.h"
 
 #include "framework/backend/softmax.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -15,6 +16,7 @@ Rows rows_of(const char* operation, const Tensor& x, int64_t dimension) {
 }  // namespace
 
 Tensor softmax(const Tensor& x, int64_t dimension) {
+  const OperationTimer timer("softmax");
   const Rows rows = rows_of("softmax", x, dimension);
   Array y = Array::like(x.value());
   on_device(x.device(), [&](auto on) { backend::softmax(on, y, x.value(), rows); });
@@ -28,6 +30,7 @@ Tensor softmax(const Tensor& x, int64_t dimension) {
 }
 
 Tensor log_softmax(const Tensor& x, int64_t dimension) {
+  const OperationTimer timer("log_softmax");
   const Rows rows = rows_of("log_softmax", x, dimension);
   Array y = Array::like(x.value());
   on_device(x.device(), [&](auto on) { backend::log_softmax(on, y, x.value(), rows); });

@@ -1,6 +1,7 @@
 #include "framework/ops/unary.h"
 
 #include "framework/backend/unary.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/operands.h"
 
 namespace gs {
@@ -11,6 +12,7 @@ using backend::Limits;
 using backend::Unary;
 
 Tensor compute(const char* name, Unary function, const Tensor& x, Limits limits = {}) {
+  const OperationTimer timer(name);
   check_operand(name, x);
   check(is_floating(x.dtype()), "{}: needs float32 or float64, got {}; cast it first", name,
         x.dtype());

@@ -2,6 +2,7 @@
 
 #include "framework/backend/sum_to.h"
 #include "framework/backend/where.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/operands.h"
 
 namespace gs {
@@ -35,6 +36,7 @@ Array gradient_of(bool side, const Array& condition, const Shape& shape, const A
 // x where the condition equals `side`, else the number.
 Tensor choose(const char* name, const Shape& shape, const Tensor& condition, bool side,
               const Tensor& x, double number) {
+  const OperationTimer timer(name);
   check_number(name, x, number);
   Array y = Array::empty(shape, x.dtype(), x.device());
   on_device(x.device(), [&](auto on) {
@@ -56,6 +58,7 @@ Tensor where_number(const Tensor& condition, bool side, const Tensor& x, double 
 }  // namespace
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
+  const OperationTimer timer("where");
   check_operands("where", a, b);
   check_condition("where", condition, a);
   const Shape shape =

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "framework/backend/optimizer.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 
@@ -19,6 +20,7 @@ Adam::Adam(const nn::Module& model, AdamConfig config)
 }
 
 void Adam::step() {
+  const OperationTimer timer("adam", Phase::kOther);
   if (!parameters_.any_gradient()) {
     ++skipped_steps_;
     return;

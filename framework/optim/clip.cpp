@@ -4,10 +4,12 @@
 
 #include "framework/backend/optimizer.h"
 #include "framework/backend/scale.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 
 double clip_gradient_norm(nn::Module& model, double maximum) {
+  const OperationTimer timer("clip_gradient_norm", Phase::kOther);
   check(maximum > 0, "clip_gradient_norm: the maximum must be above 0, got {}", maximum);
   std::vector<Array> gradients;
   for (const nn::NamedParameter& named : model.parameters()) {

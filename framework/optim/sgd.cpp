@@ -1,6 +1,7 @@
 #include "framework/optim/sgd.h"
 
 #include "framework/backend/optimizer.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 
@@ -17,6 +18,7 @@ Sgd::Sgd(const nn::Module& model, SgdConfig config)
 }
 
 void Sgd::step() {
+  const OperationTimer timer("sgd", Phase::kOther);
   if (!parameters_.any_gradient()) {
     ++skipped_steps_;
     return;

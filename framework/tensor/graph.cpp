@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "framework/backend/copy.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -74,7 +75,10 @@ void run_hooks(Node& node) {
 // Calls the node's backward function and hands the gradients to its inputs.
 void propagate(Node& node) {
   running = &node;
-  const Gradients gradients = node.backward(node.pending, Needs(node.inputs));
+  const Gradients gradients = [&] {
+    const OperationTimer timer(node.name.c_str(), Phase::kBackward);
+    return node.backward(node.pending, Needs(node.inputs));
+  }();
   running = nullptr;
   check(gradients.size() == node.inputs.size(), "backward of {}: must return {} gradients, got {}",
         node.name, node.inputs.size(), gradients.size());
@@ -181,6 +185,7 @@ const Array& Saved::value() const {
 }
 
 void run_backward(const std::shared_ptr<Node>& root, const Array& upstream, bool retain_graph) {
+  const OperationTimer timer("backward", Phase::kBackward);  // what no operation inside takes
   const NoGrad no_grad;
   {
     const std::vector<std::shared_ptr<Node>> nodes = reachable(root);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "framework/backend/copy.h"
+#include "framework/core/profiler.h"
 
 namespace gs {
 namespace {
@@ -96,11 +97,13 @@ void Tensor::backward(const Tensor& upstream, BackwardOptions options) const {
 }
 
 Tensor Tensor::to(Device device) const {
+  const OperationTimer timer("to");
   return record("to", value_.to(device), {*this},
                 [home = value_.device()](const Array& dy) { return Gradients{dy.to(home)}; });
 }
 
 void Tensor::assign(const Tensor& values) {
+  const OperationTimer timer("assign");
   check(is_leaf() || !recording(),
         "assign: this tensor is the result of {}; assign to a detached copy",
         node_ ? node_->name : "");
@@ -110,6 +113,7 @@ void Tensor::assign(const Tensor& values) {
 }
 
 void Tensor::add_in_place(const Tensor& values) {
+  const OperationTimer timer("add_in_place");
   check_alike("add_in_place", *this, values);
   check(!values.needs_grad() || !recording(),
         "add_in_place: the values added need a gradient, which would be lost; use +");

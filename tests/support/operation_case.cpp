@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/core/profiler.h"
 #include "framework/core/random.h"
 #include "framework/tensor/gradcheck.h"
 
@@ -49,6 +50,7 @@ class Checks {
   std::vector<std::string> run() {
     check_values();
     check_without_gradient();
+    check_profile();
     if (options_.has_gradient && any_floating_) {
       check_gradients();
       check_single_precision();
@@ -157,6 +159,18 @@ class Checks {
     if (live_nodes() != nodes) fault("{} nodes are left alive", live_nodes() - nodes);
     if (memory_figures().live != bytes)
       fault("{} bytes are left alive", memory_figures().live - bytes);
+  }
+
+  // Whatever runs backward is timed under the same name when it runs forward.
+  void check_profile() {
+    start_profiling();
+    const Run run = run_once(kFloat32);
+    const Profile profile = stop_profiling();
+    for (const Profile::Operation& operation : profile.operations) {
+      if (operation.name != "backward" &&
+          operation[Phase::kForward].calls < operation[Phase::kBackward].calls)
+        fault("{} has no OperationTimer of that name", operation.name);
+    }
   }
 
   void check_gradients() {

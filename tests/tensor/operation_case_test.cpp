@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "framework/core/profiler.h"
 #include "tests/support/numbers.h"
 
 namespace gs {
@@ -29,6 +30,7 @@ Array product(const Array& a, const Array& b, double factor = 1) {
 
 Tensor multiply(const Tensors& in) {
   const Array a = in[0].value(), b = in[1].value();
+  const OperationTimer timer("multiply");
   return record("multiply", product(a, b), {in[0], in[1]},
                 [a = Saved(a), b = Saved(b)](const Array& dy) {
                   return Gradients{product(dy, b.value()), product(dy, a.value())};
@@ -50,6 +52,16 @@ TEST(OperationCase, FindsNothingInARightOperation) {
     EXPECT_THAT(faults_of_operation(multiply, two(shape), multiply_reference), IsEmpty());
 }
 
+TEST(OperationCase, FindsWhatNoProfileShows) {
+  const auto operation = [](const Tensors& in) {
+    const OperationTimer timer("times");
+    return record("negate", product(in[0].value(), in[0].value(), 0), {in[0]},
+                  [](const Array& dy) { return Gradients{product(dy, dy, 0)}; });
+  };
+  EXPECT_THAT(faults_of_operation(operation, {random_tensor<double>({3}, 1)}),
+              ElementsAre("negate has no OperationTimer of that name"));
+}
+
 TEST(OperationCase, FindsAWrongValue) {
   const auto reference = [](const std::vector<std::vector<double>>& in) {
     std::vector<double> y = multiply_reference(in);
@@ -63,6 +75,7 @@ TEST(OperationCase, FindsAWrongValue) {
 TEST(OperationCase, FindsAWrongGradient) {
   const auto operation = [](const Tensors& in) {
     const Array a = in[0].value(), b = in[1].value();
+    const OperationTimer timer("multiply");
     return record("multiply", product(a, b), {in[0], in[1]},
                   [a = Saved(a), b = Saved(b)](const Array& dy) {
                     return Gradients{product(dy, b.value()), product(dy, a.value(), 1.00001)};
@@ -75,6 +88,7 @@ TEST(OperationCase, FindsAWrongGradient) {
 TEST(OperationCase, FindsAGradientThatTrustsChangedMemory) {
   const auto operation = [](const Tensors& in) {
     const Array a = in[0].value(), b = in[1].value();
+    const OperationTimer timer("multiply");
     return record("multiply", product(a, b), {in[0], in[1]},
                   [a, b = Saved(b)](const Array& dy) {  // a bare Array
                     return Gradients{product(dy, b.value()), product(dy, a)};
@@ -130,6 +144,7 @@ TEST(OperationCase, FindsLossOfPrecisionAndOfType) {
   const auto rough = [](const Tensors& in) {
     const double factor = in[0].dtype() == kFloat32 ? 1.0001 : 1;
     const Array a = in[0].value(), b = in[1].value();
+    const OperationTimer timer("multiply");
     return record("multiply", product(a, b, factor), {in[0], in[1]},
                   [a = Saved(a), b = Saved(b), factor](const Array& dy) {
                     return Gradients{product(dy, b.value(), factor), product(dy, a.value())};
@@ -152,6 +167,7 @@ TEST(OperationCase, FindsLossOfPrecisionAndOfType) {
 TEST(OperationCase, FindsAGradientThatDependsOnWhoNeedsIt) {
   const auto operation = [](const Tensors& in) {
     const Array a = in[0].value(), b = in[1].value();
+    const OperationTimer timer("multiply");
     return record("multiply", product(a, b), {in[0], in[1]},
                   [a = Saved(a), b = Saved(b)](const Array& dy, const Needs& needs) {
                     return Gradients{product(dy, b.value(), needs[1] ? 1 : 2),
@@ -170,6 +186,7 @@ TEST(OperationCase, ReportsKinksUnlessTheyAreExpected) {
       value = std::abs(value);
     }
     const Array sign = Array::of<double>(in[0].shape(), signs).to(in[0].dtype());
+    const OperationTimer timer("abs");
     return record("abs", Array::of<double>(in[0].shape(), values).to(in[0].dtype()), {in[0]},
                   [sign](const Array& dy) { return Gradients{product(dy, sign)}; });
   };
