@@ -1,22 +1,49 @@
 #include "framework/train/interrupt.h"
 
+#include <semaphore.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <thread>
+#include <utility>
+
+#include "framework/core/error.h"
 
 namespace gs {
 namespace {
 
-std::atomic<bool> interrupt_flag = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers must not lock");
+std::atomic<bool> interrupt_flag = false, is_caught = false, is_watched = false;
+std::atomic<int> last_number = 0;
+sem_t arrived;  // what a handler may post
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
+              "signal handlers must not lock");
 
 void handle(int number) {
-  if (!interrupt_flag.exchange(true)) return;
   const int saved = errno;
-  signal(number, SIG_DFL);
-  raise(number);  // arrives when this handler returns
+  const bool first = !interrupt_flag.exchange(true);
+  if (first && is_caught) return;
+  if (first && is_watched) {
+    last_number = number;
+    sem_post(&arrived);
+  } else {
+    signal(number, SIG_DFL);
+    raise(number);  // arrives when this handler returns
+  }
   errno = saved;
+}
+
+void watch(const std::function<void()>& body) {
+  sigset_t interrupts;  // are for the main thread
+  sigemptyset(&interrupts);
+  sigaddset(&interrupts, SIGINT);
+  sigaddset(&interrupts, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &interrupts, nullptr);
+  while (sem_wait(&arrived) != 0) continue;
+  body();
+  signal(last_number, SIG_DFL);
+  kill(getpid(), last_number);
 }
 
 // Kernels of oneDNN 2.6 keep data where the stack pointer points, on the heap: a handler on top of
@@ -31,9 +58,7 @@ void use_alternate_stack() {
   sigaltstack(&alternate, nullptr);
 }
 
-}  // namespace
-
-void catch_interrupts() {
+void install_handlers() {
   use_alternate_stack();
   for (const int number : {SIGINT, SIGTERM}) {
     struct sigaction old = {}, action = {};
@@ -46,6 +71,23 @@ void catch_interrupts() {
   }
 }
 
+}  // namespace
+
+void catch_interrupts() {
+  is_caught = true;
+  install_handlers();
+}
+
+void release_interrupts() { is_caught = false; }
+
 bool interrupted() noexcept { return interrupt_flag.load(std::memory_order_relaxed); }
+
+void before_interrupt_ends(std::function<void()> body) {
+  check(!is_watched, "before_interrupt_ends: a body is set already, and there can be one only");
+  sem_init(&arrived, 0, 0);
+  std::thread([body = std::move(body)] { watch(body); }).detach();
+  is_watched = true;
+  install_handlers();
+}
 
 }  // namespace gs

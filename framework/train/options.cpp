@@ -14,9 +14,12 @@
 #include "framework/core/error.h"
 #include "framework/core/version.h"
 #include "framework/train/program.h"
+#include "framework/train/program_profile.h"
 
 namespace gs {
 namespace {
+
+constexpr const char* kCommon = "Common";  // heading of what every program has
 
 template <typename T>
 struct ListOf {
@@ -179,7 +182,13 @@ Allowed at_least_and_below(double least, double most) {
 Allowed one_of(std::vector<std::string> words) { return {.words = std::move(words)}; }
 
 Options::Options(std::string program, std::string description)
-    : program_(std::move(program)), description_(std::move(description)) {}
+    : program_(std::move(program)), description_(std::move(description)), heading_(kCommon) {
+  add("profile", false, "show at the end where the time went, by operation");
+  add("profile-trace", std::string(),
+      "like --profile, and write the first calls to a file for chrome://tracing or Perfetto");
+  leave_out({"profile", "profile-trace"});
+  heading_ = "General";
+}
 
 void Options::group(std::string heading) { heading_ = std::move(heading); }
 
@@ -294,6 +303,8 @@ bool Options::parse(int argc, const char* const* argv) {
     option->set = true;
     assign(*option, std::move(value));
   }
+  const auto& trace = value<std::string>("profile-trace");
+  if (value<bool>("profile") || !trace.empty()) start_program_profile(trace);
   return true;
 }
 
@@ -341,11 +352,12 @@ std::string Options::help() const {
     if (flag) kind = cxxopts::value<bool>();
     printer.add_options(option.heading)(option.name, option.description + note, kind,
                                         placeholder(option.initial, option.allowed));
-    if (std::find(headings.begin(), headings.end(), option.heading) == headings.end())
+    if (option.heading != kCommon &&
+        std::find(headings.begin(), headings.end(), option.heading) == headings.end())
       headings.push_back(option.heading);
   }
-  printer.add_options("Help")("h,help", "print this text")("version", "print the version");
-  headings.emplace_back("Help");
+  printer.add_options(kCommon)("h,help", "print this text")("version", "print the version");
+  headings.emplace_back(kCommon);
   return printer.help(headings) + "\n";
 }
 

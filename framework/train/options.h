@@ -26,7 +26,8 @@ Allowed one_of(std::vector<std::string> words);
 
 // The command line of a program: typed options `--name value` or `--name=value`, flags `--name` or
 // `--name=false`, lists `--name a,b,c`. The last of several occurrences counts. Every bad form
-// throws an Error whose text starts with the option, and changes nothing.
+// throws an Error whose text starts with the option, and changes nothing. Every program has --help,
+// --version, --profile and --profile-trace as well; the profile is shown by run_program.
 class Options {
  public:
   using Value = std::variant<bool, int, int64_t, uint64_t, float, double, std::string,
@@ -88,7 +89,7 @@ class Options {
   std::string suggestion(const std::string& word) const;
   static void assign(Option& option, Value value);
 
-  std::string program_, description_, heading_ = "General";
+  std::string program_, description_, heading_;
   std::vector<Option> options_;
 };
 

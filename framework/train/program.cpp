@@ -13,11 +13,18 @@
 #include "framework/backend/gemm.h"
 #include "framework/backend/instruction_set.h"
 #include "framework/core/error.h"
+#include "framework/train/program_profile.h"
 
 namespace gs {
 namespace {
 
+// The profile of what came before, then the message.
 int report(const std::string& program, std::string message, int status) {
+  try {
+    finish_program_profile();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", program.c_str(), error.what());
+  }
   for (char& c : message)
     if (c == '\n' || c == '\r') c = ' ';
   std::fflush(stdout);
@@ -41,6 +48,7 @@ int run_program(int argc, char** argv, const std::function<int(int argc, char** 
                     std::string("standard output: cannot be written, ") +
                         (errno != 0 ? std::strerror(errno) : "an earlier write failed"),
                     2);
+    finish_program_profile();
     return status;
   } catch (const Error& error) {
     return report(program, error.what(), 2);
