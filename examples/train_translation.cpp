@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/parallel.h"
+#include "framework/core/profiler.h"
 #include "framework/io/atomic_file.h"
 #include "framework/io/checkpoint_rotation.h"
 #include "framework/train/interrupt.h"
@@ -46,6 +47,7 @@ struct Validation {
 
 Validation validate(TranslationTraining& training, Batches& batches, const TranslationSplit& valid,
                     const TranslationSettings& settings) {
+  const OperationTimer timer("validation", Phase::kOther);
   Translator& translator = training.translator();
   const Evaluating evaluating(translator.transformer());
   const SearchConfig search{.beam = settings.beam};
@@ -70,6 +72,17 @@ void report(const Validation& validation, int64_t step, Progress& progress, Metr
              {"bleu", translation.bleu.score}});
 }
 
+void log_training(const TranslationTraining& training, const MeanMeter& loss, const RateMeter& rate,
+                  MetricsLog& log) {
+  log.write({{"event", std::string("training")},
+             {"step", training.steps()},
+             {"epoch", training.epoch() + 1},
+             {"loss", loss.mean()},
+             {"tokens_per_second", rate.per_second()},
+             {"seconds", training.seconds},
+             {"skipped_steps", training.skipped_steps()}});
+}
+
 // The training loop. False when it was interrupted.
 bool train(TranslationTraining& training, const TranslationSettings& settings,
            const TranslationSplit& valid, const Options::Values& options,
@@ -80,6 +93,7 @@ bool train(TranslationTraining& training, const TranslationSettings& settings,
   Progress progress(stdout, settings.progress_seconds);
   MeanMeter loss;
   RateMeter rate;
+  int64_t logged = training.steps();
   const double seconds_before = training.seconds;
   const auto start = std::chrono::steady_clock::now();
   while (training.steps() < settings.steps && !interrupted()) {
@@ -95,13 +109,8 @@ bool train(TranslationTraining& training, const TranslationSettings& settings,
                      .tokens_per_second = rate.per_second()});
     training.seconds = seconds_before + seconds_since(start);
     if (step % settings.validate_every != 0 && step != settings.steps) continue;
-    log.write({{"event", std::string("training")},
-               {"step", step},
-               {"epoch", training.epoch() + 1},
-               {"loss", loss.mean()},
-               {"tokens_per_second", rate.per_second()},
-               {"seconds", training.seconds},
-               {"skipped_steps", training.skipped_steps()}});
+    log_training(training, loss, rate, log);
+    logged = step;
     loss.reset();
     const Validation validation = validate(training, valid_batches, valid, settings);
     report(validation, step, progress, log);
@@ -111,6 +120,7 @@ bool train(TranslationTraining& training, const TranslationSettings& settings,
   }
   progress.finish();
   if (training.steps() >= settings.steps) return true;
+  if (training.steps() > logged) log_training(training, loss, rate, log);
   checkpoints.save(training.steps(), training.checkpoint(options));
   return false;
 }
@@ -119,6 +129,7 @@ bool train(TranslationTraining& training, const TranslationSettings& settings,
 void evaluate(TranslationTraining& training, const TranslationSettings& settings,
               const TranslationData& data, const std::string& output, const std::string& checkpoint,
               MetricsLog& log) {
+  const OperationTimer timer("evaluation", Phase::kOther);
   Translator& translator = training.translator();
   const Evaluating evaluating(translator.transformer());
   nlohmann::ordered_json summary{{"train_seconds", training.seconds},
@@ -236,8 +247,10 @@ int run(int argc, char** argv) {
                   : std::make_unique<TranslationTraining>(settings, data.train);
   print_start(*training, data);
   CheckpointRotation checkpoints({.folder = call.output, .keep = settings.keep});
-  MetricsLog log =
-      call.resume ? MetricsLog::resume(metrics, training->steps()) : MetricsLog::create(metrics);
+  const bool has_finished = training->steps() >= settings.steps;  // then it is only tested again
+  MetricsLog log = call.resume
+                       ? MetricsLog::resume(metrics, training->steps(), has_finished ? "test " : "")
+                       : MetricsLog::create(metrics);
   if (!train(*training, settings, data.valid, options.values(), checkpoints, log)) {
     fmt::print(
         "Interrupted at step {}; saved {}. Go on with: train_translation --output {} --resume\n",
@@ -246,6 +259,11 @@ int run(int argc, char** argv) {
   }
   fmt::print("Trained {} steps in {}; the last checkpoint is {}, the best {}\n", training->steps(),
              duration_text(training->seconds), checkpoints.last_path(), checkpoints.best_path());
+  release_interrupts();  // all is saved
+  if (interrupted()) {
+    fmt::print("Interrupted. For the tests: train_translation --output {} --resume\n", call.output);
+    return kInterruptedStatus;
+  }
   evaluate(*training, settings, data, call.output, checkpoints.last_path(), log);
   return 0;
 }

@@ -18,12 +18,15 @@ namespace gs {
 namespace {
 
 // Whether a line belongs to the resumed run; nothing where it is no JSON object.
-std::optional<bool> is_kept(const std::string& line, const std::optional<int64_t>& last_step) {
+std::optional<bool> is_kept(const std::string& line, const std::optional<int64_t>& last_step,
+                            const std::string& redone) {
   const auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) return std::nullopt;
-  const auto step = object.find("step");
-  return !last_step || step == object.end() || !step->is_number_integer() ||
-         step->get<int64_t>() <= *last_step;
+  const auto step = object.find("step"), event = object.find("event");
+  if (!last_step || step == object.end() || !step->is_number_integer()) return true;
+  const bool again = !redone.empty() && event != object.end() && event->is_string() &&
+                     event->get_ref<const std::string&>().starts_with(redone);
+  return step->get<int64_t>() < *last_step || (step->get<int64_t>() == *last_step && !again);
 }
 
 struct Contents {
@@ -31,14 +34,15 @@ struct Contents {
   bool changed = false;
 };
 
-Contents read_contents(const std::string& path, const std::optional<int64_t>& last_step) {
+Contents read_contents(const std::string& path, const std::optional<int64_t>& last_step,
+                       const std::string& redone) {
   std::ifstream stream(path, std::ios::binary);
   check(stream.is_open(), "metrics log: {} cannot be read; choose another file", path);
   Contents contents;
   int64_t number = 1;
   for (std::string line; std::getline(stream, line); ++number) {
     const bool cut = stream.eof();  // no line end
-    const std::optional<bool> kept = cut ? false : is_kept(line, last_step);
+    const std::optional<bool> kept = cut ? false : is_kept(line, last_step, redone);
     check(kept.has_value() || stream.peek() == std::ifstream::traits_type::eof(),
           "metrics log: line {} of {} is no JSON object; choose another file", number, path);
     if (kept.value_or(false))
@@ -75,10 +79,11 @@ MetricsLog::MetricsLog(std::string path, int flags)
 
 MetricsLog MetricsLog::create(const std::string& path) { return {path, O_TRUNC}; }
 
-MetricsLog MetricsLog::resume(const std::string& path, std::optional<int64_t> last_step) {
+MetricsLog MetricsLog::resume(const std::string& path, std::optional<int64_t> last_step,
+                              const std::string& redone) {
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
-    const Contents contents = read_contents(path, last_step);
+    const Contents contents = read_contents(path, last_step, redone);
     if (contents.changed) replace_file(path, contents.kept);
   }
   return {path, 0};

@@ -123,6 +123,30 @@ TEST(TrainTranslation, InterruptAndResumeChangeNoBit) {
   EXPECT_EQ(steps, (std::vector<int64_t>{100, 200, 300, 400}));
 }
 
+TEST(TrainTranslation, AnInterruptLogsTheStepsSinceTheLastValidation) {
+  const TemporaryDirectory folder;
+  const std::string output = folder.file("run");
+  const CommandResult interrupted =
+      run_command("timeout -s TERM 1 " + kProgram + " --output " + output + kSmall +
+                  "--steps 1000000 --validate-every 1000000");
+  ASSERT_EQ(interrupted.status, 124) << interrupted.output;
+  const int64_t step = std::get<int64_t>(load_checkpoint(output + "/last.h5").training.at("step"));
+  const auto lines = metrics_of(output);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["event"], "training");
+  EXPECT_EQ(lines[0]["step"], step);
+  EXPECT_GT(lines[0]["loss"].get<double>(), 0);
+}
+
+TEST(TrainTranslation, ResumingAFinishedRunTestsItAgain) {
+  const TemporaryDirectory folder;
+  const std::string output = folder.file("run");
+  ASSERT_EQ(train(output, "--steps 20 --validate-every 10").status, 0);
+  const auto lines = metrics_of(output);
+  ASSERT_EQ(run_command(kProgram + " --output " + output + " --resume").status, 0);
+  EXPECT_EQ(metrics_of(output), lines);
+}
+
 // pytorch/pytorch#60265: a new option at a resume was ignored in silence.
 TEST(TrainTranslation, ResumeSaysWhichOptionCounts) {
   const TemporaryDirectory folder;

@@ -63,6 +63,17 @@ TEST(MetricsLog, ResumingDropsWhatIsDoneAgain) {
             "{\"step\":1}\n{\"note\":\"a\"}\n{\"step\":2}\n{\"step\":2}\n{\"step\":3}\n");
 }
 
+TEST(MetricsLog, ResumingDropsEventsThatAreDoneAgain) {
+  const test::TemporaryDirectory folder;
+  const std::string kept =
+      "{\"event\":\"test a\",\"step\":1}\n{\"event\":\"training\",\"step\":2}\n{\"step\":2}\n"
+      "{\"event\":3,\"step\":2}\n";
+  const std::string path = folder.write(
+      "log", kept + "{\"event\":\"test a\",\"step\":2}\n{\"event\":\"x\",\"step\":3}\n");
+  MetricsLog::resume(path, 2, "test ");
+  EXPECT_EQ(read_file(path), kept);
+}
+
 TEST(MetricsLog, ResumingStartsWhereThereIsNone) {
   const test::TemporaryDirectory folder;
   MetricsLog::resume(folder.file("new")).write({{"step", 1}});
