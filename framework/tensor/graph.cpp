@@ -73,11 +73,11 @@ void run_hooks(Node& node) {
 }
 
 // Calls the node's backward function and hands the gradients to its inputs.
-void propagate(Node& node) {
+void propagate(Node& node, bool last) {
   running = &node;
   const Gradients gradients = [&] {
     const OperationTimer timer(node.name.c_str(), Phase::kBackward);
-    return node.backward(node.pending, Needs(node.inputs));
+    return node.backward(node.pending, Needs(node.inputs, last));
   }();
   running = nullptr;
   check(gradients.size() == node.inputs.size(), "backward of {}: must return {} gradients, got {}",
@@ -97,10 +97,10 @@ void visit(Node& node, bool retain_graph) {
   if (!node.pending.defined()) return;
   run_hooks(node);
   if (node.leaf) return;
-  propagate(node);
+  node.consumed = !retain_graph;  // an error on the way does not bring back what was given away
+  propagate(node, !retain_graph);
   if (!node.keeps_gradient) node.pending = Array();
   if (retain_graph) return;
-  node.consumed = true;
   node.backward = nullptr;
   node.inputs.clear();
 }

@@ -14,14 +14,19 @@ namespace gs {
 // an undefined Array where none is needed.
 using Gradients = std::vector<Array>;
 
-// Which inputs of the operation need a gradient; the others need not be computed.
+// What a backward function is to do: which inputs of the operation need a gradient (the others need
+// not be computed), and whether it is called for the last time, so that it may give away what it
+// keeps.
 class Needs {
  public:
-  explicit Needs(std::span<const std::shared_ptr<struct Node>> inputs) : inputs_(inputs) {}
+  Needs(std::span<const std::shared_ptr<struct Node>> inputs, bool last)
+      : inputs_(inputs), last_(last) {}
   bool operator[](size_t input) const { return inputs_[input] != nullptr; }
+  bool last() const { return last_; }
 
  private:
   std::span<const std::shared_ptr<struct Node>> inputs_;
+  bool last_;
 };
 
 // From the gradient of an operation's output to those of its inputs. It keeps Arrays (as Saved)

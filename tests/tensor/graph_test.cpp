@@ -97,6 +97,25 @@ TEST(Graph, SecondBackwardIsRefusedUnlessRetained) {
   EXPECT_EQ(x.gradient().item(), 12);
 }
 
+// A function that is called for the last time may give away what it keeps.
+TEST(Graph, FunctionsLearnWhetherTheyAreCalledAgain) {
+  const Tensor x = leaf({3});
+  std::vector<bool> last;
+  const Tensor y =
+      record("first", x.value().clone(), {x}, [&](const Array& dy, const Needs& needs) {
+        last.push_back(needs.last());
+        check(last.size() < 3, "no more");
+        return Gradients{dy};
+      });
+  const Tensor one = leaf({1}).detach();
+  y.backward(one, {.retain_graph = true});
+  y.backward(one, {.retain_graph = true});
+  EXPECT_EQ(error_of([&] { y.backward(); }), "no more");
+  EXPECT_EQ(last, (std::vector<bool>{false, false, true}));
+  EXPECT_NE(error_of([&] { y.backward(); }).find("freed by an earlier"), std::string::npos);
+  EXPECT_EQ(x.gradient().item(), 2);
+}
+
 // pytorch/pytorch#18523: a saved value changed in place gave a wrong gradient in silence.
 TEST(Graph, ChangedSavedValuesAreRefused) {
   const Tensor x = leaf({3}), other = leaf({4});
