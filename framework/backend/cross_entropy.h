@@ -15,16 +15,20 @@ struct CrossEntropyOptions {
 struct CrossEntropySums {
   double loss = 0, negative_log_likelihood = 0;
   int64_t count = 0, correct = 0;  // correct: the target is the first largest logit
+
+  CrossEntropySums& operator+=(const CrossEntropySums& other) {
+    loss += other.loss;
+    negative_log_likelihood += other.negative_log_likelihood;
+    count += other.count;
+    correct += other.correct;
+    return *this;
+  }
 };
 
-// logits (..., V) as rows; targets int32, one a row, in 0..V - 1 or the ignored one. Row i leaves
-// in `statistics` (N, 2), of the type of the logits, its maximum and sum(exp(logit - maximum)).
-CrossEntropySums cross_entropy(Cpu, Array& statistics, const Array& logits, const Array& targets,
-                               CrossEntropyOptions options);
-
-// dlogits = dloss * (softmax(logits) - target distribution), dloss of one element; 0 in ignored
-// rows and in rows of -infinity.
-void cross_entropy_backward(Cpu, Array& dlogits, const Array& dloss, const Array& statistics,
-                            const Array& logits, const Array& targets, CrossEntropyOptions options);
+// logits (..., V) as rows; targets int32, one a row, in 0..V - 1 or the ignored one. Where dlogits
+// is defined it becomes the gradient of the summed loss, softmax(logits) - target distribution; 0
+// in ignored rows and in rows of -infinity. It may be the logits themselves.
+CrossEntropySums cross_entropy(Cpu, Array& dlogits, const Array& logits, const Array& targets,
+                               const CrossEntropyOptions& options);
 
 }  // namespace gs::backend

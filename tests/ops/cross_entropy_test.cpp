@@ -257,12 +257,29 @@ TEST(CrossEntropy, RefusesWhatDoesNotFit) {
             "cross_entropy: label_smoothing must be in [0, 1], got nan");
 }
 
-TEST(CrossEntropy, ChangedInputsAreNoticed) {
-  Tensor logits = random_tensor<float>({2, 3}, 1);
+// The gradient is computed together with the loss.
+TEST(CrossEntropy, LaterChangesOfTheInputsDoNotMatter) {
+  Tensor logits = Tensor::of<float>({1, 2}, {0, 0});
   logits.set_needs_grad();
-  const Loss loss = cross_entropy(logits, targets_of({2}, {0, 1}));
-  logits.add_in_place(logits.detach());
-  EXPECT_NE(error_of([&] { loss.sum.backward(); }).find("changed in place"), std::string::npos);
+  const Loss loss = cross_entropy(logits, targets_of({1}, {0}));
+  logits.add_in_place(Tensor::of<float>({1, 2}, {5, 0}));
+  loss.sum.backward();
+  EXPECT_EQ(logits.gradient().values<float>(), (std::vector<float>{-0.5f, 0.5f}));
+}
+
+TEST(CrossEntropy, KeepsItsGradientWhileTheGraphIsRetained) {
+  Tensor logits = Tensor::of<float>({1, 2}, {0, 0});
+  logits.set_needs_grad();
+  const Loss loss = cross_entropy(logits, targets_of({1}, {0}));
+  const auto backward = [&](float upstream, bool retain_graph) {
+    logits.clear_gradient();
+    loss.sum.backward(Tensor::of<float>({}, {upstream}), {.retain_graph = retain_graph});
+    EXPECT_EQ(logits.gradient().values<float>(),
+              (std::vector<float>{-0.5f * upstream, 0.5f * upstream}));
+  };
+  for (const float upstream : {1, 3, 0, 1}) backward(upstream, true);
+  backward(5, false);
+  EXPECT_NE(error_of([&] { loss.sum.backward(); }).find("freed by an earlier"), std::string::npos);
 }
 
 }  // namespace

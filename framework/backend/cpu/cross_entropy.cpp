@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
+#include "framework/backend/cpu/cross_entropy_rows.h"
 #include "framework/core/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,95 +16,109 @@
 #include "framework/backend/cpu/exp_lanes-inl.h"
 #include "framework/backend/cpu/lanes-inl.h"
 
+// Bound by memory where the logits come from there, else by the exponentials: a row is read once
+// and then stays in the first cache for its three passes.
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The maximum (0 where all are -infinity) and the sum of exp(x - maximum) go to `statistics`.
+// The largest of a row, -infinity of none; NaN may or may not show.
 template <typename T>
-void add_row(CrossEntropySums& sums, T* statistics, const T* x, int64_t classes, int64_t target,
-             double smoothing) {
+T largest(const T* x, int64_t classes) {
   const hn::ScalableTag<T> d;
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
-  auto max_lanes = hn::Set(d, kLowest);
-  for_each_vector(d, classes, [&](auto at) HWY_ATTR {
-    max_lanes = hn::Max(max_lanes, load(d, x, at, kLowest));
-  });
-  const T top = max_of(d, max_lanes), max = top == kLowest ? 0 : top;
-  const auto shift = hn::Set(d, max);
+  auto lanes = hn::Set(d, kLowest);
+  for_each_vector(d, classes,
+                  [&](auto at) HWY_ATTR { lanes = hn::Max(lanes, load(d, x, at, kLowest)); });
+  return max_of(d, lanes);
+}
+
+// Sums over a row of x - shift, and of its exponentials, which go to `powers` unless it is null.
+template <typename T>
+struct RowSums {
+  T power, offset;
+};
+template <bool write, typename T>
+RowSums<T> sum_powers([[maybe_unused]] T* powers, const T* x, T shift, int64_t classes) {
+  const hn::ScalableTag<T> d;
+  const auto shifts = hn::Set(d, shift);
   auto power_sum = hn::Zero(d), offset_sum = hn::Zero(d);
   for_each_vector(d, classes, [&](auto at) HWY_ATTR {
-    const auto offset = hn::Sub(load(d, x, at, kLowest), shift);
-    power_sum = hn::Add(power_sum, exp_lanes(d, offset));
+    const auto offset = hn::Sub(load(d, x, at, -std::numeric_limits<T>::infinity()), shifts);
+    const auto power = exp_lanes(d, offset);
+    if constexpr (write) store(d, power, powers, at);
+    power_sum = hn::Add(power_sum, power);
     offset_sum = hn::Add(offset_sum, inside(d, offset, at));
   });
-  const T sum = sum_of(d, power_sum);
-  statistics[0] = max;
-  statistics[1] = sum;
+  return {sum_of(d, power_sum), sum_of(d, offset_sum)};
+}
+
+// dx, which holds the exponentials, becomes their share of `sum` less the target distribution.
+template <typename T>
+void finish_gradient(T* dx, T sum, int64_t classes, int64_t target, double smoothing) {
+  if (sum == 0) return void(std::fill_n(dx, classes, T{0}));
+  const hn::ScalableTag<T> d;
+  const auto scale = hn::Set(d, 1 / sum);
+  const auto spread = hn::Set(d, static_cast<T>(smoothing / static_cast<double>(classes)));
+  for_each_vector(d, classes, [&](auto at) HWY_ATTR {
+    store(d, hn::MulSub(load(d, dx, at), scale, spread), dx, at);
+  });
+  dx[target] -= static_cast<T>(1 - smoothing);
+}
+
+// Adds one row that counts; dx (unless null) may be x.
+template <typename T>
+void add_row(CrossEntropySums& sums, T* dx, const T* x, int64_t classes, int64_t target,
+             double smoothing) {
+  const T top = largest(x, classes), at_target = x[target];
+  const T max = top == -std::numeric_limits<T>::infinity() ? 0 : top;
+  const bool on_top = at_target == top && std::find(x, x + target, top) == x + target;
+  const RowSums<T> row = dx == nullptr ? sum_powers<false>(dx, x, max, classes)
+                                       : sum_powers<true>(dx, x, max, classes);
+  if (dx != nullptr) finish_gradient(dx, row.power, classes, target, smoothing);
   ++sums.count;
-  if (sum == 0) {  // no class is possible
+  if (row.power == 0) {  // no class is possible
     sums.loss += std::numeric_limits<double>::infinity();
     sums.negative_log_likelihood += std::numeric_limits<double>::infinity();
     return;
   }
-  const double log_sum = std::log(static_cast<double>(sum));
-  const double nll = log_sum - (static_cast<double>(x[target]) - static_cast<double>(max));
+  const double log_sum = std::log(static_cast<double>(row.power));
+  const double nll = log_sum - (static_cast<double>(at_target) - static_cast<double>(max));
   sums.negative_log_likelihood += nll;
   sums.loss += nll;
   if (smoothing > 0) {
-    const double mean = static_cast<double>(sum_of(d, offset_sum)) / static_cast<double>(classes);
+    const double mean = static_cast<double>(row.offset) / static_cast<double>(classes);
     sums.loss += smoothing * (log_sum - mean - nll);
   }
-  if (x[target] == top && sum == sum) sums.correct += std::find(x, x + target, top) == x + target;
-}
-
-void add_rows(CrossEntropySums& sums, Array& statistics, const Array& logits, const Array& targets,
-              CrossEntropyOptions options, int64_t first, int64_t last) {
-  dispatch_floating("cross_entropy", logits.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const int64_t classes = logits.shape()[logits.rank() - 1];
-    for (int64_t row = first; row < last; ++row) {
-      const int32_t target = targets.data<int32_t>()[row];
-      if (target == options.ignore_index) continue;
-      add_row(sums, statistics.data<T>() + 2 * row, logits.data<T>() + row * classes, classes,
-              target, options.label_smoothing);
-    }
-  });
+  if (on_top && row.power == row.power) ++sums.correct;  // NaN predicts nothing
 }
 
 template <typename T>
-void write_gradient(T* dx, const T* x, T factor, const T* statistics, int64_t classes,
-                    int64_t target, double smoothing) {
-  if (statistics[1] == 0) return void(std::fill_n(dx, classes, T{0}));
-  const hn::ScalableTag<T> d;
-  const auto max = hn::Set(d, statistics[0]), scale = hn::Set(d, factor / statistics[1]);
-  const T spread = static_cast<T>(smoothing / static_cast<double>(classes)) * factor;
-  for_each_vector(d, classes, [&](auto at) HWY_ATTR {
-    const auto power = exp_lanes(d, hn::Sub(load(d, x, at), max));
-    store(d, hn::MulSub(power, scale, hn::Set(d, spread)), dx, at);
-  });
-  dx[target] -= static_cast<T>(1 - smoothing) * factor;
+CrossEntropySums add_rows(T* dlogits, const T* logits, const int32_t* targets, int64_t rows,
+                          int64_t classes, const CrossEntropyOptions& options) {
+  CrossEntropySums sums;
+  for (int64_t row = 0; row < rows; ++row) {
+    T* const dx = dlogits == nullptr ? nullptr : dlogits + row * classes;
+    if (targets[row] != options.ignore_index) {
+      add_row(sums, dx, logits + row * classes, classes, targets[row], options.label_smoothing);
+    } else if (dx != nullptr) {
+      std::fill_n(dx, classes, T{0});
+    }
+  }
+  return sums;
 }
 
-void write_gradients(Array& dlogits, const Array& dloss, const Array& statistics,
-                     const Array& logits, const Array& targets, CrossEntropyOptions options,
-                     int64_t first, int64_t last) {
-  dispatch_floating("cross_entropy", logits.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const int64_t classes = logits.shape()[logits.rank() - 1];
-    for (int64_t row = first; row < last; ++row) {
-      const int32_t target = targets.data<int32_t>()[row];
-      T* const dx = dlogits.data<T>() + row * classes;
-      if (target == options.ignore_index) {
-        std::fill_n(dx, classes, T{0});
-        continue;
-      }
-      write_gradient(dx, logits.data<T>() + row * classes, dloss.data<T>()[0],
-                     statistics.data<T>() + 2 * row, classes, target, options.label_smoothing);
-    }
-  });
+CrossEntropySums add_float_rows(float* dlogits, const float* logits, const int32_t* targets,
+                                int64_t rows, int64_t classes, const CrossEntropyOptions& options) {
+  return add_rows(dlogits, logits, targets, rows, classes, options);
+}
+
+CrossEntropySums add_double_rows(double* dlogits, const double* logits, const int32_t* targets,
+                                 int64_t rows, int64_t classes,
+                                 const CrossEntropyOptions& options) {
+  return add_rows(dlogits, logits, targets, rows, classes, options);
 }
 
 }  // namespace
@@ -113,45 +129,49 @@ HWY_AFTER_NAMESPACE();
 namespace gs::backend {
 namespace {
 
-HWY_EXPORT(add_rows);
-HWY_EXPORT(write_gradients);
-
-constexpr int64_t kGrain = 1 << 13;
+HWY_EXPORT(add_float_rows);
+HWY_EXPORT(add_double_rows);
 
 }  // namespace
 
-CrossEntropySums cross_entropy(Cpu, Array& statistics, const Array& logits, const Array& targets,
-                               CrossEntropyOptions options) {
-  const int64_t rows = targets.elements(), classes = logits.shape()[logits.rank() - 1];
+template <typename T>
+CrossEntropySums cross_entropy_rows(T* dlogits, const T* logits, const int32_t* targets,
+                                    int64_t rows, int64_t classes,
+                                    const CrossEntropyOptions& options) {
   // Blocks of a fixed size, so that the sums do not depend on the number of threads.
+  constexpr int64_t kGrain = 1 << 13;
   const int64_t block = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, classes));
-  const int64_t blocks = (rows + block - 1) / block;
-  std::vector<CrossEntropySums> parts(static_cast<size_t>(blocks));
-  parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+  std::vector<CrossEntropySums> parts(static_cast<size_t>((rows + block - 1) / block));
+  parallel_for(0, static_cast<int64_t>(parts.size()), 1, [&](int64_t first, int64_t last) {
     for (int64_t b = first; b < last; ++b) {
-      HWY_DYNAMIC_DISPATCH(add_rows)
-      (parts[static_cast<size_t>(b)], statistics, logits, targets, options, b * block,
-       std::min(rows, (b + 1) * block));
+      const int64_t row = b * block, count = std::min(block, rows - row);
+      T* const dx = dlogits == nullptr ? nullptr : dlogits + row * classes;
+      const T* const x = logits + row * classes;
+      CrossEntropySums& part = parts[static_cast<size_t>(b)];
+      if constexpr (std::is_same_v<T, float>) {
+        part = HWY_DYNAMIC_DISPATCH(add_float_rows)(dx, x, targets + row, count, classes, options);
+      } else {
+        part = HWY_DYNAMIC_DISPATCH(add_double_rows)(dx, x, targets + row, count, classes, options);
+      }
     }
   });
   CrossEntropySums sums;
-  for (const CrossEntropySums& part : parts) {
-    sums.loss += part.loss;
-    sums.negative_log_likelihood += part.negative_log_likelihood;
-    sums.count += part.count;
-    sums.correct += part.correct;
-  }
+  for (const CrossEntropySums& part : parts) sums += part;
   return sums;
 }
 
-void cross_entropy_backward(Cpu, Array& dlogits, const Array& dloss, const Array& statistics,
-                            const Array& logits, const Array& targets,
-                            CrossEntropyOptions options) {
-  const int64_t classes = logits.shape()[logits.rank() - 1];
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, classes));
-  parallel_for(0, targets.elements(), grain, [&](int64_t first, int64_t last) {
-    HWY_DYNAMIC_DISPATCH(write_gradients)
-    (dlogits, dloss, statistics, logits, targets, options, first, last);
+template CrossEntropySums cross_entropy_rows(float*, const float*, const int32_t*, int64_t, int64_t,
+                                             const CrossEntropyOptions&);
+template CrossEntropySums cross_entropy_rows(double*, const double*, const int32_t*, int64_t,
+                                             int64_t, const CrossEntropyOptions&);
+
+CrossEntropySums cross_entropy(Cpu, Array& dlogits, const Array& logits, const Array& targets,
+                               const CrossEntropyOptions& options) {
+  return dispatch_floating("cross_entropy", logits.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    return cross_entropy_rows(dlogits.defined() ? dlogits.data<T>() : nullptr, logits.data<T>(),
+                              targets.data<int32_t>(), targets.elements(),
+                              logits.shape()[logits.rank() - 1], options);
   });
 }
 
