@@ -38,6 +38,7 @@
 #include "framework/ops/join.h"
 #include "framework/ops/layer_norm.h"
 #include "framework/ops/linear.h"
+#include "framework/ops/linear_cross_entropy.h"
 #include "framework/ops/loss.h"
 #include "framework/ops/matmul.h"
 #include "framework/ops/permute.h"
