@@ -17,7 +17,7 @@ PredictionScore score_predictions(const Transformer& transformer, Batches& batch
   for (int64_t i = 0; i < count; ++i) {
     const Batch batch = batches.at({.epoch = 0, .batch = i});
     const Loss result =
-        cross_entropy(transformer(batch.source, batch.target_inputs), labels_of(batch));
+        transformer.loss(batch.target_inputs, transformer.encode(batch.source), labels_of(batch));
     loss.add(result.sum.item(), result.count);
     right.add(static_cast<double>(result.correct), result.count);
   }

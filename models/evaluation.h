@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "datasets/batches.h"
-#include "framework/ops/cross_entropy.h"
 #include "framework/text/bleu.h"
 #include "models/translator.h"
 

@@ -4,6 +4,7 @@
 
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/linear.h"
+#include "framework/ops/linear_cross_entropy.h"
 
 namespace gs {
 namespace {
@@ -138,8 +139,8 @@ EncodedSource Transformer::encode(const Sequences& source) const {
   return {(*encoder_)(x, context), source.offsets};
 }
 
-Tensor Transformer::decode(const Sequences& target_inputs, const EncodedSource& source,
-                           Tensor* attention) const {
+Tensor Transformer::decoded(const Sequences& target_inputs, const EncodedSource& source,
+                            Tensor* attention) const {
   check(target_inputs.offsets.size() == source.offsets.size(),
         "transformer: needs a target for each source, got {} and {}", target_inputs.count(),
         source.offsets.size() - 1);
@@ -149,7 +150,19 @@ Tensor Transformer::decode(const Sequences& target_inputs, const EncodedSource& 
       .query_offsets = target_inputs.offsets, .key_offsets = target_inputs.offsets, .causal = true};
   const AttentionContext memory_context{
       .query_offsets = target_inputs.offsets, .key_offsets = source.offsets, .weights = attention};
-  return logits((*decoder_)(x, source.memory, context, memory_context));
+  return (*decoder_)(x, source.memory, context, memory_context);
+}
+
+Tensor Transformer::decode(const Sequences& target_inputs, const EncodedSource& source,
+                           Tensor* attention) const {
+  return logits(decoded(target_inputs, source, attention));
+}
+
+Loss Transformer::loss(const Sequences& target_inputs, const EncodedSource& source,
+                       const Tensor& labels, const CrossEntropyOptions& options) const {
+  const Tensor x = decoded(target_inputs, source);
+  return output_ ? linear_cross_entropy(x, (*output_)->weight, (*output_)->bias, labels, options)
+                 : linear_cross_entropy(x, target_embedding_->weight, Tensor(), labels, options);
 }
 
 DecoderState Transformer::begin(const EncodedSource& source) const {

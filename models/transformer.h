@@ -7,6 +7,7 @@
 #include "framework/nn/embedding.h"
 #include "framework/nn/positions.h"
 #include "framework/nn/transformer_layers.h"
+#include "framework/ops/cross_entropy.h"
 #include "framework/text/sequences.h"
 
 namespace gs {
@@ -59,6 +60,10 @@ class Transformer : public nn::Module {
   Tensor operator()(const Sequences& source, const Sequences& target_inputs) const {
     return decode(target_inputs, encode(source));
   }
+  // The cross entropy of those logits with the tokens that do follow, `labels` (N): for training
+  // and scores, without ever holding all logits in memory.
+  Loss loss(const Sequences& target_inputs, const EncodedSource& source, const Tensor& labels,
+            const CrossEntropyOptions& options = {}) const;
 
   // A state with one hypothesis for each sentence.
   DecoderState begin(const EncodedSource& source) const;
@@ -78,6 +83,9 @@ class Transformer : public nn::Module {
 
   Tensor embed(const nn::Embedding& table, std::span<const int32_t> tokens,
                const Tensor& positions) const;
+  // What the decoder makes of the target inputs, (N, C).
+  Tensor decoded(const Sequences& target_inputs, const EncodedSource& source,
+                 Tensor* attention = nullptr) const;
   Tensor logits(const Tensor& x) const;  // (N, C) -> (N, V)
 
   nn::Child<nn::Embedding> source_embedding_, target_embedding_;

@@ -121,9 +121,10 @@ double TranslationTraining::accumulate_gradients(const std::vector<Batch>& batch
                                                  int64_t tokens) {
   double sum = 0;
   for (const Batch& batch : batches) {
-    const Tensor logits = translator_->transformer()(batch.source, batch.target_inputs);
+    const Transformer& transformer = translator_->transformer();
     const Loss loss =
-        cross_entropy(logits, labels_of(batch), {.label_smoothing = settings_.label_smoothing});
+        transformer.loss(batch.target_inputs, transformer.encode(batch.source), labels_of(batch),
+                         {.label_smoothing = settings_.label_smoothing});
     loss.sum.backward(Tensor(Array::full({}, 1 / static_cast<double>(tokens), loss.sum.dtype())));
     sum += loss.sum.item();
   }

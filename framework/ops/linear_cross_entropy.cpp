@@ -1,6 +1,7 @@
 #include "framework/ops/linear_cross_entropy.h"
 
 #include "framework/backend/linear_cross_entropy.h"
+#include "framework/core/profiler.h"
 #include "framework/ops/target_loss.h"
 
 namespace gs {
@@ -32,6 +33,7 @@ Array gradient_for(const Tensor& input) {
 
 Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                           const Tensor& targets, const CrossEntropyOptions& options) {
+  const OperationTimer timer("linear_cross_entropy");
   check_layer(x, weight, bias);
   check_targets("linear_cross_entropy", "input", x, weight.size(0), targets, options);
   // With dlogits of cross_entropy: dx = dlogits weight, dweight = dlogits^T x, dbias = sum of the

@@ -105,6 +105,35 @@ TEST(Transformer, GradientsOfABatchAreThoseOfItsSentences) {
   EXPECT_NE(together[0][5 * width], 0);
 }
 
+// The loss is that of the logits, whatever the output layer is made of.
+TEST(Transformer, LossIsTheCrossEntropyOfItsLogits) {
+  for (const bool tie_output : {true, false}) {
+    for (const bool output_bias : {true, false}) {
+      TransformerConfig config = small_config();
+      config.tie_output = tie_output;
+      config.output_bias = output_bias;
+      const auto model = small_transformer(2, config);
+      const CrossEntropyOptions options{.ignore_index = 3, .label_smoothing = 0.1};
+      const auto gradients_of = [&](const Loss& loss) {
+        loss.mean().backward();
+        std::vector<double> all{loss.sum.item(), static_cast<double>(loss.count)};
+        for (const auto& named : model->parameters()) {
+          const auto values = named.parameter->tensor().gradient().values<double>();
+          all.insert(all.end(), values.begin(), values.end());
+        }
+        model->clear_gradients();
+        return all;
+      };
+      const auto expected = gradients_of(cross_entropy(
+          (*model)(sequences(kSources), sequences(kTargets)), labels_of(kTargets), options));
+      const auto actual = gradients_of(model->loss(
+          sequences(kTargets), model->encode(sequences(kSources)), labels_of(kTargets), options));
+      ASSERT_EQ(actual.size(), expected.size());
+      for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-5);
+    }
+  }
+}
+
 // Nothing reads the row of the padding token.
 // facebookresearch/fairseq#3078
 TEST(Transformer, ThePaddingRowIsNeverRead) {

@@ -1,5 +1,6 @@
 #include "framework/backend/cross_entropy.h"
 #include "framework/backend/layer_norm.h"
+#include "framework/backend/linear_cross_entropy.h"
 #include "framework/backend/softmax.h"
 #include "tools/benchmark/measure.h"
 
@@ -78,34 +79,37 @@ void layer_norm_backward(benchmark::State& state) {
   });
 }
 
-struct Loss {
-  explicit Loss(const TokenRows& r)
-      : logits(random_array(r.shape, 1)), targets(random_indices(r.rows, r.width, 2)) {}
-
-  Array logits, targets;
-  Array statistics = Array::empty({logits.shape()[0], 2}, kFloat32);
-  backend::CrossEntropyOptions options{.label_smoothing = 0.1};
-};
-
-void cross_entropy(benchmark::State& state) {
+void cross_entropy(benchmark::State& state, bool gradient) {
   const TokenRows r(state);
-  Loss loss(r);
-  measure(state, r.elements, r.operations(24), [&] {
+  const Array logits = random_array(r.shape, 1), targets = random_indices(r.rows, r.width, 2);
+  Array dlogits = gradient ? Array::empty(r.shape, kFloat32) : Array();
+  measure(state, (gradient ? 2 : 1) * r.elements, r.operations(gradient ? 26 : 24), [&] {
     benchmark::DoNotOptimize(
-        backend::cross_entropy(Cpu{}, loss.statistics, loss.logits, loss.targets, loss.options));
+        backend::cross_entropy(Cpu{}, dlogits, logits, targets, {.label_smoothing = 0.1}));
   });
 }
 
-void cross_entropy_backward(benchmark::State& state) {
-  const TokenRows r(state);
-  Loss loss(r);
-  backend::cross_entropy(Cpu{}, loss.statistics, loss.logits, loss.targets, loss.options);
-  const Array dloss = Array::full({1}, 1, kFloat32);
-  Array dlogits = Array::empty(r.shape, kFloat32);
-  measure(state, 2 * r.elements, r.operations(23), [&] {
-    backend::cross_entropy_backward(Cpu{}, dlogits, dloss, loss.statistics, loss.logits,
-                                    loss.targets, loss.options);
+// Beside it: the three products alone, at their best (gemm_benchmark.cpp).
+void linear_cross_entropy(benchmark::State& state, bool gradient) {
+  const int64_t rows = state.range(0), width = state.range(1), classes = state.range(2);
+  const Array x = random_array({rows, width}, 1), weight = random_array({classes, width}, 2);
+  const Array bias = state.range(3) != 0 ? random_array({classes}, 3) : Array();
+  const Array targets = random_indices(rows, classes, 4);
+  backend::LinearCrossEntropyGradients gradients;
+  if (gradient) gradients = {Array::like(x), Array::like(weight), Array()};
+  if (gradient && bias.defined()) gradients.dbias = Array::like(bias);
+  const int64_t floats = (gradient ? 2 : 1) * (x.elements() + weight.elements());
+  const double products = gradient ? 3 : 1;
+  measure(state, floats, products * 2.0 * static_cast<double>(rows * width * classes), [&] {
+    benchmark::DoNotOptimize(backend::linear_cross_entropy(Cpu{}, gradients, x, weight, bias,
+                                                           targets, {.label_smoothing = 0.1}));
   });
+}
+
+void output_layers(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"rows", "width", "classes", "bias"})->UseRealTime();
+  for (const int64_t bias : {0, 1})
+    benchmark->Args({3500, 128, 6000, bias})->Args({3500, 256, 8000, bias});
 }
 
 void vocabulary_rows(benchmark::internal::Benchmark* benchmark) {
@@ -120,8 +124,10 @@ BENCHMARK_CAPTURE(softmax_gradient, log_softmax, backend::log_softmax_backward, 
     ->Apply(token_rows);
 BENCHMARK(layer_norm)->Apply(token_rows);
 BENCHMARK(layer_norm_backward)->Apply(token_rows);
-BENCHMARK(cross_entropy)->Apply(vocabulary_rows);
-BENCHMARK(cross_entropy_backward)->Apply(vocabulary_rows);
+BENCHMARK_CAPTURE(cross_entropy, loss, false)->Apply(vocabulary_rows);
+BENCHMARK_CAPTURE(cross_entropy, gradient, true)->Apply(vocabulary_rows);
+BENCHMARK_CAPTURE(linear_cross_entropy, loss, false)->Apply(output_layers);
+BENCHMARK_CAPTURE(linear_cross_entropy, gradient, true)->Apply(output_layers);
 
 }  // namespace
 }  // namespace gs

@@ -126,8 +126,8 @@ struct Trainer {
 
   double step(const Batch& batch) {
     const Tensor labels = labels_of(batch);
-    const Loss loss = cross_entropy(transformer(batch.source, batch.target_inputs), labels,
-                                    {.label_smoothing = 0.1});
+    const Loss loss = transformer.loss(batch.target_inputs, transformer.encode(batch.source),
+                                       labels, {.label_smoothing = 0.1});
     const double tokens = static_cast<double>(labels.elements());
     loss.sum.backward(Tensor(Array::full({}, 1 / tokens, loss.sum.dtype())));
     clip_gradient_norm(transformer, 1);
