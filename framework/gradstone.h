@@ -47,6 +47,7 @@
 #include "framework/ops/rms_norm.h"
 #include "framework/ops/slice.h"
 #include "framework/ops/softmax.h"
+#include "framework/ops/top_log_softmax.h"
 #include "framework/ops/unary.h"
 #include "framework/ops/where.h"
 #include "framework/optim/adam.h"

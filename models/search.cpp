@@ -5,16 +5,27 @@
 #include <limits>
 
 #include "framework/core/profiler.h"
-#include "framework/ops/softmax.h"
 #include "framework/text/vocabulary.h"
 
 namespace gs {
 namespace {
 
-// A hypothesis that is followed.
+// A hypothesis that is followed: its last token stands in the sentence's tree.
 struct Live {
-  std::vector<int32_t> tokens;
+  int32_t node = 0;
   double log_probability = 0;
+};
+
+// A token and the one before it.
+struct Node {
+  int32_t parent, token;
+};
+
+// What may follow each row of the batch, most probable first: (R, K) each.
+struct Following {
+  std::vector<float> log_probabilities;
+  std::vector<int32_t> tokens;
+  int64_t count;  // K
 };
 
 // One way to go on: row of the batch, next token, log-probability of the whole.
@@ -61,39 +72,39 @@ class Best {
 // The search of one sentence.
 class Sentence {
  public:
-  Sentence(int64_t maximum_length, const SearchConfig& config, int32_t end)
-      : config_(config), end_(end), maximum_length_(maximum_length), live_{Live{}} {}
+  Sentence(int64_t maximum_length, const SearchConfig& config, const SearchModel& model)
+      : config_(config),
+        model_(model),
+        maximum_length_(maximum_length),
+        nodes_{{-1, model.begin}},
+        live_{Live{}} {}
 
   int64_t rows() const { return static_cast<int64_t>(live_.size()); }
-  int32_t last_token(int64_t i, int32_t begin) const {
-    const std::vector<int32_t>& tokens = live_[static_cast<size_t>(i)].tokens;
-    return tokens.empty() ? begin : tokens.back();
-  }
+  int32_t last_token(int64_t i) const { return node(live_[static_cast<size_t>(i)]).token; }
 
-  // Goes one token on. `first_row` is this sentence's first row of log_probabilities (R, V); the
-  // rows that its new hypotheses come from are appended to `origins`.
-  void advance(const float* log_probabilities, int64_t vocabulary, int64_t first_row,
-               const std::vector<bool>& forbidden, std::vector<int32_t>& origins) {
-    const std::vector<Candidate> candidates =
-        expand(log_probabilities, vocabulary, first_row, forbidden);
+  // Goes one token on. `first_row` is this sentence's first row of the batch; the rows that its new
+  // hypotheses come from are appended to `origins`.
+  void advance(const Following& following, int64_t first_row, std::vector<int32_t>& origins) {
+    const std::vector<Candidate> candidates = expand(following, first_row);
     const size_t beam = static_cast<size_t>(config_.beam);
-    const bool is_full = static_cast<int64_t>(live_.front().tokens.size()) == maximum_length_;
+    const bool is_full = length_ == maximum_length_;
     std::vector<Live> next;
     std::vector<int32_t> rows;
     for (size_t i = 0; i < candidates.size() && next.size() < beam; ++i) {
       const Candidate& candidate = candidates[i];
       const Live& parent = live_[static_cast<size_t>(candidate.row - first_row)];
-      if (candidate.token == end_) {
-        if (i < beam) finish(parent.tokens, candidate.log_probability, true);
+      if (candidate.token == model_.end) {
+        if (i < beam) finish(parent.node, candidate.log_probability, true);
         continue;
       }
       if (is_full) continue;
-      next.push_back({parent.tokens, candidate.log_probability});
-      next.back().tokens.push_back(candidate.token);
+      next.push_back({static_cast<int32_t>(nodes_.size()), candidate.log_probability});
+      nodes_.push_back({parent.node, candidate.token});
       rows.push_back(static_cast<int32_t>(candidate.row));
     }
     if (is_full) cut(first_row, candidates);
     live_ = std::move(next);
+    ++length_;
     if (is_full || is_decided()) {
       live_.clear();
       return;
@@ -109,31 +120,41 @@ class Sentence {
   }
 
  private:
-  std::vector<Candidate> expand(const float* log_probabilities, int64_t vocabulary,
-                                int64_t first_row, const std::vector<bool>& forbidden) const {
+  const Node& node(const Live& live) const { return nodes_[static_cast<size_t>(live.node)]; }
+
+  std::vector<Candidate> expand(const Following& following, int64_t first_row) const {
     // Twice the beam: so many may end and still leave a full beam to follow.
     Best best(static_cast<size_t>(2 * config_.beam));
     for (int64_t row = first_row; row < first_row + rows(); ++row) {
       const double before = live_[static_cast<size_t>(row - first_row)].log_probability;
-      const float* const next = log_probabilities + row * vocabulary;
-      check(!std::isnan(next[0]),
-            "search: the log-probabilities of token {} are NaN; are the model's parameters finite?",
-            live_.front().tokens.size() + 1);
-      for (int64_t token = 0; token < vocabulary; ++token) {
-        const double sum = before + static_cast<double>(next[token]);
-        if (!(sum >= best.worst()) || forbidden[static_cast<size_t>(token)] ||
-            sum == -std::numeric_limits<double>::infinity())
-          continue;
-        best.offer({sum, row, static_cast<int32_t>(token)});
+      for (int64_t i = row * following.count; i < (row + 1) * following.count; ++i) {
+        const double next = following.log_probabilities[static_cast<size_t>(i)];
+        const int32_t token = following.tokens[static_cast<size_t>(i)];
+        check(!std::isnan(next),
+              "search: the log-probabilities of token {} are NaN; are the model's parameters "
+              "finite?",
+              length_ + 1);
+        const double sum = before + next;
+        if (sum < best.worst() || sum == -std::numeric_limits<double>::infinity()) break;
+        if (std::find(model_.never.begin(), model_.never.end(), token) == model_.never.end())
+          best.offer({sum, row, token});
       }
     }
     return std::move(best).sorted();
   }
 
-  void finish(std::vector<int32_t> tokens, double log_probability, bool finished) {
-    const int64_t length = static_cast<int64_t>(tokens.size()) + (finished ? 1 : 0);
+  std::vector<int32_t> tokens_until(int32_t node) const {
+    std::vector<int32_t> tokens;
+    for (; node > 0; node = nodes_[static_cast<size_t>(node)].parent)
+      tokens.push_back(nodes_[static_cast<size_t>(node)].token);
+    std::reverse(tokens.begin(), tokens.end());
+    return tokens;
+  }
+
+  void finish(int32_t node, double log_probability, bool finished) {
+    const int64_t length = length_ + (finished ? 1 : 0);
     finished_.push_back(
-        {std::move(tokens), log_probability,
+        {tokens_until(node), log_probability,
          length_score(log_probability, length, config_.length_penalty, config_.alpha), finished});
   }
 
@@ -141,12 +162,12 @@ class Sentence {
   void cut(int64_t first_row, const std::vector<Candidate>& candidates) {
     std::vector<bool> has_ended(live_.size());
     for (size_t i = 0; i < std::min(candidates.size(), static_cast<size_t>(config_.beam)); ++i) {
-      if (candidates[i].token == end_)
+      if (candidates[i].token == model_.end)
         has_ended[static_cast<size_t>(candidates[i].row - first_row)] = true;
     }
     for (size_t i = 0; i < live_.size(); ++i) {
       if (!has_ended[i] && static_cast<int64_t>(finished_.size()) < config_.nbest)
-        finish(live_[i].tokens, live_[i].log_probability, false);
+        finish(live_[i].node, live_[i].log_probability, false);
     }
   }
 
@@ -172,9 +193,11 @@ class Sentence {
   }
 
   const SearchConfig& config_;
-  int32_t end_;
+  const SearchModel& model_;
   int64_t maximum_length_;
-  std::vector<Live> live_;  // most probable first
+  int64_t length_ = 0;       // tokens of those that are followed
+  std::vector<Node> nodes_;  // the root is the begin mark
+  std::vector<Live> live_;   // most probable first
   std::vector<Hypothesis> finished_;
 };
 
@@ -204,30 +227,24 @@ std::vector<std::vector<Hypothesis>> beam_search(const SearchModel& model,
   std::vector<Sentence> sentences;
   for (const int64_t length : maximum_lengths) {
     check(length >= 1, "search: a sentence needs room for a token, got a limit of {}", length);
-    sentences.emplace_back(length, config, model.end);
+    sentences.emplace_back(length, config, model);
   }
-  std::vector<bool> forbidden;
+  // So many that the 2 * beam best of a sentence are among those of its rows.
+  const int64_t count = 2 * config.beam + static_cast<int64_t>(model.never.size());
   while (true) {
     std::vector<int32_t> tokens;
     for (const Sentence& sentence : sentences) {
-      for (int64_t i = 0; i < sentence.rows(); ++i)
-        tokens.push_back(sentence.last_token(i, model.begin));
+      for (int64_t i = 0; i < sentence.rows(); ++i) tokens.push_back(sentence.last_token(i));
     }
     if (tokens.empty()) break;
-    const Tensor log_probabilities = model.step(tokens);  // (R, V)
-    const std::vector<float> values = log_probabilities.values<float>();
-    const int64_t vocabulary = log_probabilities.size(1);
-    if (forbidden.empty()) {
-      forbidden.resize(static_cast<size_t>(vocabulary));
-      for (const int32_t token : model.never) {
-        if (token < vocabulary) forbidden[static_cast<size_t>(token)] = true;
-      }
-    }
+    const TopLogSoftmax top = model.step(tokens, count);
+    const Following following{top.log_probabilities.values<float>(), top.classes.values<int32_t>(),
+                              top.classes.size(1)};
     std::vector<int32_t> origins, row_offsets{0};
     int64_t first_row = 0;
     for (Sentence& sentence : sentences) {
       const int64_t rows = sentence.rows();
-      if (rows > 0) sentence.advance(values.data(), vocabulary, first_row, forbidden, origins);
+      if (rows > 0) sentence.advance(following, first_row, origins);
       first_row += rows;
       row_offsets.push_back(static_cast<int32_t>(origins.size()));
     }
@@ -259,8 +276,8 @@ std::vector<std::vector<Hypothesis>> translate(const Transformer& transformer,
   model.begin = kBeginId;
   model.end = kEndId;
   model.never = {kPaddingId, kBeginId};
-  model.step = [&](std::span<const int32_t> tokens) {
-    return log_softmax(transformer.step(tokens, state));
+  model.step = [&](std::span<const int32_t> tokens, int64_t count) {
+    return top_log_softmax(transformer.step(tokens, state), count);
   };
   model.select = [&](const std::vector<int32_t>& rows, std::vector<int32_t> row_offsets) {
     Transformer::select(state, rows, std::move(row_offsets));

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "framework/ops/top_log_softmax.h"
 #include "models/transformer.h"
 
 namespace gs {
@@ -36,8 +37,9 @@ double length_score(double log_probability, int64_t length, LengthPenalty penalt
 
 // What a search asks of a model. Rows are hypotheses, those of one sentence side by side.
 struct SearchModel {
-  // Takes the next token of each row and returns the log-probabilities of what follows, (R, V).
-  std::function<Tensor(std::span<const int32_t> tokens)> step;
+  // Takes the next token of each row and returns the `count` most probable ones of what follows,
+  // or all, if there are fewer.
+  std::function<TopLogSoftmax(std::span<const int32_t> tokens, int64_t count)> step;
   // Goes on with these rows; row_offsets (B + 1) are those of each sentence.
   std::function<void(const std::vector<int32_t>& rows, std::vector<int32_t> row_offsets)> select;
   int32_t begin = 1, end = 2;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/models/top_of.h"
 #include "tests/support/support.h"
 
 namespace gs {
@@ -23,14 +24,13 @@ using Follows = std::vector<std::vector<double>>;
 
 SearchModel first_order(Follows follows) {
   SearchModel model;
-  model.step = [follows](std::span<const int32_t> tokens) {
-    std::vector<float> values;
+  model.step = [follows](std::span<const int32_t> tokens, int64_t count) {
+    std::vector<std::vector<double>> rows;
     for (const int32_t token : tokens) {
-      for (const double p : follows[static_cast<size_t>(token)])
-        values.push_back(static_cast<float>(std::log(p)));
+      rows.push_back(follows[static_cast<size_t>(token)]);
+      for (double& p : rows.back()) p = std::log(p);
     }
-    return Tensor::of<float>(
-        {static_cast<int64_t>(tokens.size()), static_cast<int64_t>(follows[0].size())}, values);
+    return test::top_of(rows, count);
   };
   model.select = [](const std::vector<int32_t>&, std::vector<int32_t>) {};
   model.never = {0, 1};

@@ -7,6 +7,7 @@
 #include "framework/ops/softmax.h"
 #include "models/search.h"
 #include "tests/models/small_models.h"
+#include "tests/models/top_of.h"
 #include "tests/support/support.h"
 
 namespace gs {
@@ -77,14 +78,13 @@ TEST(TransformerSearch, CachedEqualsUncached) {
       std::vector<std::vector<int32_t>> prefixes{{}};
       SearchModel plain;
       plain.never = {0, 1};
-      plain.step = [&](std::span<const int32_t> tokens) {
-        std::vector<double> all;
+      plain.step = [&](std::span<const int32_t> tokens, int64_t count) {
+        std::vector<std::vector<double>> rows;
         for (size_t r = 0; r < tokens.size(); ++r) {
           if (tokens[r] != 1) prefixes[r].push_back(tokens[r]);
-          const std::vector<double> next = following(*model, kSources[i], prefixes[r]);
-          all.insert(all.end(), next.begin(), next.end());
+          rows.push_back(following(*model, kSources[i], prefixes[r]));
         }
-        return Tensor::of<double>({static_cast<int64_t>(tokens.size()), 11}, all);
+        return test::top_of(rows, count);
       };
       plain.select = [&](const std::vector<int32_t>& rows, const std::vector<int32_t>&) {
         std::vector<std::vector<int32_t>> chosen;

@@ -1,0 +1,162 @@
+#include "framework/backend/top_log_softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "framework/core/parallel.h"
+
+// Bound by the arithmetic of exp where a row stays in the first-level cache between its passes, by
+// memory where it does not. The largest of the chunks' maxima bound the elements that are wanted
+// from below, so that few chunks are looked at once more, and nothing is sorted but what is left.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "framework/backend/cpu/top_log_softmax.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "framework/backend/cpu/exp_lanes-inl.h"
+#include "framework/backend/cpu/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gs::backend::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+struct Entry {
+  T value;
+  int32_t index;
+
+  bool operator<(const Entry& other) const {  // comes before it
+    return value != other.value ? value > other.value : index < other.index;
+  }
+};
+
+// What a thread keeps from row to row.
+template <typename T>
+struct Scratch {
+  std::vector<T> maxima, ranked;  // of the chunks
+  std::vector<Entry<T>> entries;  // that may be among the largest
+};
+
+constexpr int64_t kChunk = 128;
+
+// Fills scratch.maxima, of chunks of kChunk elements, and gives the largest of all. NaN is passed
+// over.
+template <typename T>
+T find_maxima(const T* x, int64_t length, Scratch<T>& scratch) {
+  const hn::ScalableTag<T> d;
+  constexpr T kLowest = -std::numeric_limits<T>::infinity();
+  scratch.maxima.clear();
+  T largest = kLowest;
+  for (int64_t start = 0; start < length; start += kChunk) {
+    auto max = hn::Set(d, kLowest);
+    for_each_vector(d, std::min(kChunk, length - start),
+                    [&](auto at) HWY_ATTR { max = hn::Max(max, load(d, x + start, at, kLowest)); });
+    scratch.maxima.push_back(max_of(d, max));
+    largest = std::max(largest, scratch.maxima.back());
+  }
+  return largest;
+}
+
+// The logarithm of the sum of exp(x - shift), in the order of log_softmax.
+template <typename T>
+T log_sum_of(const T* x, int64_t length, T shift) {
+  const hn::ScalableTag<T> d;
+  auto sum = hn::Zero(d);
+  for_each_vector(d, length, [&](auto at) HWY_ATTR {
+    const auto value = load(d, x, at, -std::numeric_limits<T>::infinity());
+    sum = hn::Add(sum, exp_lanes(d, hn::Sub(value, hn::Set(d, shift))));
+  });
+  const T total = sum_of(d, sum);
+  return total == 0 ? T{0} : std::log(total);
+}
+
+// Collects the elements that are at least `bound`, from chunks that have one.
+template <typename T>
+void collect(const T* x, int64_t length, T bound, Scratch<T>& scratch) {
+  const hn::ScalableTag<T> d;
+  const auto lowest = hn::Set(d, bound);
+  scratch.entries.clear();
+  for (size_t chunk = 0; chunk < scratch.maxima.size(); ++chunk) {
+    if (scratch.maxima[chunk] < bound) continue;
+    const int64_t start = static_cast<int64_t>(chunk) * kChunk;
+    for_each_vector(d, std::min(kChunk, length - start), [&](auto at) HWY_ATTR {
+      at.start += start;
+      const auto value = load(d, x, at, std::numeric_limits<T>::quiet_NaN());
+      if (hn::AllFalse(d, hn::Ge(value, lowest))) return;
+      const int64_t end = std::min(at.start + static_cast<int64_t>(hn::Lanes(d)), length);
+      for (int64_t i = at.start; i < end; ++i) {
+        if (x[i] >= bound) scratch.entries.push_back({x[i], static_cast<int32_t>(i)});
+      }
+    });
+  }
+}
+
+template <typename T>
+void top_of_row(T* values, int32_t* indices, int64_t count, const T* x, int64_t length,
+                Scratch<T>& scratch) {
+  const T max = find_maxima(x, length, scratch);
+  const T shift = max == -std::numeric_limits<T>::infinity() ? T{0} : max;
+  const T log_sum = log_sum_of(x, length, shift);
+  if (std::isnan(log_sum)) {
+    std::fill_n(values, count, log_sum);
+    std::iota(indices, indices + count, 0);
+    return;
+  }
+  T bound = -std::numeric_limits<T>::infinity();
+  if (static_cast<int64_t>(scratch.maxima.size()) >= count) {
+    scratch.ranked = scratch.maxima;
+    const auto last = scratch.ranked.begin() + (count - 1);
+    std::nth_element(scratch.ranked.begin(), last, scratch.ranked.end(), std::greater<T>());
+    bound = *last;
+  }
+  collect(x, length, bound, scratch);
+  std::vector<Entry<T>>& entries = scratch.entries;
+  std::partial_sort(entries.begin(), entries.begin() + count, entries.end());
+  for (int64_t i = 0; i < count; ++i) {
+    const Entry<T>& entry = entries[static_cast<size_t>(i)];
+    values[i] = entry.value - shift - log_sum;
+    indices[i] = entry.index;
+  }
+}
+
+void top_of_rows(Array& values, Array& indices, const Array& x, int64_t first, int64_t last) {
+  dispatch_floating("top_log_softmax", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    thread_local Scratch<T> scratch;
+    const int64_t length = x.shape()[1], count = values.shape()[1];
+    for (int64_t row = first; row < last; ++row) {
+      top_of_row(values.data<T>() + row * count, indices.data<int32_t>() + row * count, count,
+                 x.data<T>() + row * length, length, scratch);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace gs::backend::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gs::backend {
+namespace {
+
+HWY_EXPORT(top_of_rows);
+
+}  // namespace
+
+void top_log_softmax(Cpu, Array& values, Array& indices, const Array& x) {
+  if (values.elements() == 0) return;
+  constexpr int64_t kGrain = 1 << 13;
+  parallel_for(0, x.shape()[0], std::max<int64_t>(1, kGrain / x.shape()[1]),
+               [&](int64_t first, int64_t last) {
+                 HWY_DYNAMIC_DISPATCH(top_of_rows)(values, indices, x, first, last);
+               });
+}
+
+}  // namespace gs::backend
+#endif
