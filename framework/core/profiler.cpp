@@ -187,8 +187,8 @@ double milliseconds(int64_t nanoseconds) { return static_cast<double>(nanosecond
 
 // Calls, milliseconds, percent; blanks where it was never called.
 std::string cells(const Profile::Cost& cost, int64_t wall) {
-  if (cost.calls == 0) return std::string(32, ' ');
-  return fmt::format("{:>10} {:>13.2f} {:>7.2f}", cost.calls, milliseconds(cost.self),
+  if (cost.calls == 0) return std::string(28, ' ');
+  return fmt::format("{:>9} {:>11.2f} {:>6.2f}", cost.calls, milliseconds(cost.self),
                      share(cost.self, wall));
 }
 
@@ -203,25 +203,25 @@ std::string Profile::text() const {
     const Cost& other = operation[Phase::kOther];
     if (forward.calls + backward.calls > 0) {
       const int64_t both = forward.self + backward.self;
-      table += fmt::format("{:<{}} {} {} {:>13.2f} {:>7.2f}\n", operation.name, width,
+      table += fmt::format("{:<{}} {} {} {:>11.2f} {:>6.2f}\n", operation.name, width,
                            cells(forward, wall), cells(backward, wall), milliseconds(both),
                            share(both, wall));
     }
     if (other.calls > 0) {
-      rest += fmt::format("{:<{}} {} {:>24.2f}\n", operation.name, width, cells(other, wall),
+      rest += fmt::format("{:<{}} {} {:>20.2f}\n", operation.name, width, cells(other, wall),
                           milliseconds(other.total));
     }
   }
   std::string text = fmt::format("Profile: {:.3f} s, {:.2f} % of it outside of what is listed\n",
                                  milliseconds(wall) / 1000, share(wall - covered, wall));
-  constexpr const char* kColumns = "     calls            ms       %";
+  constexpr const char* kColumns = "    calls          ms      %";
   if (!table.empty()) {
-    text += fmt::format("{:<{}} {:>32} {:>32} {:>21}\n", "", width, "forward", "backward", "both");
-    text += fmt::format("{:<{}} {} {} {:>13} {:>7}\n{}", "operation", width, kColumns, kColumns,
+    text += fmt::format("{:<{}} {:>28} {:>28} {:>18}\n", "", width, "forward", "backward", "both");
+    text += fmt::format("{:<{}} {} {} {:>11} {:>6}\n{}", "operation", width, kColumns, kColumns,
                         "ms", "%", table);
   }
   if (!rest.empty()) {
-    text += fmt::format("{:<{}} {} {:>24}\n{}", "rest of the program", width, kColumns,
+    text += fmt::format("{:<{}} {} {:>20}\n{}", "rest of the program", width, kColumns,
                         "ms with all inside", rest);
   }
   return text;

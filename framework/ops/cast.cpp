@@ -6,9 +6,9 @@
 namespace gs {
 
 Tensor cast(const Tensor& x, DType dtype) {
-  const OperationTimer timer("cast");
   check_operand("cast", x);
   if (x.dtype() == dtype) return x;
+  const OperationTimer timer("cast");
   if (dtype == kBFloat16) refuse_gradient("cast", {x});
   if (!is_floating(dtype)) return Tensor(x.value().to(dtype));
   return record("cast", x.value().to(dtype), {x},

@@ -6,12 +6,12 @@
 namespace gs {
 
 Tensor dropout(const Tensor& x, double probability, bool training, Generator& generator) {
-  const OperationTimer timer("dropout");
   check(probability >= 0 && probability <= 1, "dropout: probability must be in [0, 1], got {}",
         probability);
   check(is_floating(x.dtype()), "dropout: needs float32 or float64, got {}; cast it first",
         x.dtype());
   if (!training || probability == 0) return x;
+  const OperationTimer timer("dropout");
   const auto mask = backend::DropoutMask::of(probability, generator.next());
   Array y = Array::like(x.value());
   on_device(x.device(), [&](auto on) { backend::dropout(on, y, x.value(), mask); });

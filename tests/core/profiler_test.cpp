@@ -247,17 +247,16 @@ TEST(Profiler, TheTableShowsOperationsAndTheRest) {
       {.name = "validation",
        .costs = {{{}, {}, {.calls = 1, .self = 400 * kMillisecond, .total = 450 * kMillisecond}}}},
   };
-  EXPECT_EQ(
-      profile.text(),
-      "Profile: 2.000 s, 5.00 % of it outside of what is listed\n"
-      "                                              forward                         backward     "
-      "             both\n"
-      "operation                 calls            ms       %      calls            ms       %     "
-      "       ms       %\n"
-      "linear                       12        500.00   25.00          6       1000.00   50.00     "
-      "  1500.00   75.00\n"
-      "rest of the program       calls            ms       %       ms with all inside\n"
-      "validation                    1        400.00   20.00                   450.00\n");
+  EXPECT_EQ(profile.text(),
+            "Profile: 2.000 s, 5.00 % of it outside of what is listed\n"
+            "                                          forward                     backward        "
+            "       both\n"
+            "operation                calls          ms      %     calls          ms      %        "
+            "  ms      %\n"
+            "linear                      12      500.00  25.00         6     1000.00  50.00     "
+            "1500.00  75.00\n"
+            "rest of the program      calls          ms      %   ms with all inside\n"
+            "validation                   1      400.00  20.00               450.00\n");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <vector>
 
@@ -36,6 +37,40 @@ namespace {
   std::exit(interrupted() ? 1 : 0);
 }
 
+// Waits for the signal to end the process.
+[[noreturn]] void stop_and_wait(int number) {
+  raise(number);
+  sleep(10);
+  std::exit(1);
+}
+
+[[noreturn]] void stop_with_last_words(int number) {
+  before_interrupt_ends([] { std::fputs("last words", stderr); });
+  stop_and_wait(number);
+}
+
+[[noreturn]] void stop_once_with_last_words() {
+  before_interrupt_ends([] { std::fputs("last words", stderr); });
+  stop_once(SIGINT);
+}
+
+[[noreturn]] void stop_after_release(bool with_last_words) {
+  if (with_last_words) before_interrupt_ends([] { std::fputs("last words", stderr); });
+  catch_interrupts();
+  release_interrupts();
+  stop_and_wait(SIGINT);
+}
+
+[[noreturn]] void stop_twice_with_endless_words() {
+  before_interrupt_ends([] {
+    std::fputs("last words", stderr);
+    sleep(10);
+  });
+  raise(SIGTERM);
+  usleep(100'000);
+  stop_and_wait(SIGINT);
+}
+
 class InterruptDeathTest : public testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
@@ -53,6 +88,18 @@ TEST_F(InterruptDeathTest, TheSecondEndsAtOnce) {
 
 TEST_F(InterruptDeathTest, IgnoredSignalsStayIgnored) {
   EXPECT_EXIT(stop_where_ignored(), testing::ExitedWithCode(0), "^$");
+}
+
+TEST_F(InterruptDeathTest, WhatIsNotCaughtEndsTheProcessAfterTheLastWords) {
+  EXPECT_EXIT(stop_with_last_words(SIGINT), testing::KilledBySignal(SIGINT), "^last words$");
+  EXPECT_EXIT(stop_with_last_words(SIGTERM), testing::KilledBySignal(SIGTERM), "^last words$");
+  EXPECT_EXIT(stop_once_with_last_words(), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(stop_twice_with_endless_words(), testing::KilledBySignal(SIGINT), "^last words$");
+}
+
+TEST_F(InterruptDeathTest, ReleasedTheFirstEndsTheProcess) {
+  EXPECT_EXIT(stop_after_release(false), testing::KilledBySignal(SIGINT), "^$");
+  EXPECT_EXIT(stop_after_release(true), testing::KilledBySignal(SIGINT), "^last words$");
 }
 
 // Multiplies until it is interrupted, and some more: 0 where the product is still right. Tells

@@ -281,6 +281,20 @@ TEST(Options, HelpAndVersionEndTheProgram) {
   }
 }
 
+// A profile belongs to one call: nothing of it goes into a checkpoint.
+TEST(Options, EveryProgramHasAProfile) {
+  Program program;
+  EXPECT_TRUE(program.parse({"--epochs", "3"}));
+  EXPECT_FALSE(program.options.value<bool>("profile"));
+  for (const auto& [name, value] : program.options.values())
+    EXPECT_EQ(name.find("profile"), std::string::npos) << name;
+  EXPECT_EQ(error_of([&] { program.options.add("profile", 3, ""); }),
+            "options: --profile is too short or added twice; choose another name");
+  const std::string help = program.options.help();
+  EXPECT_LT(help.find("Model options:"), help.find("Common options:"));
+  EXPECT_LT(help.find("Common options:"), help.find("--profile-trace TEXT"));
+}
+
 TEST(Options, AddingTwiceIsRefused) {
   Program program;
   EXPECT_EQ(error_of([&] { program.options.add("epochs", 3, ""); }),
