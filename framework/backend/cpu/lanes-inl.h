@@ -30,6 +30,32 @@ HWY_INLINE void for_each_vector(D d, int64_t length, Body&& body) {
   if (i < length) body(Part{i, length - i});
 }
 
+// Folds the vectors that cover `length` elements: step(result, place) takes one into a result that
+// starts as `initial`, join(a, b) makes one of two. Four results at a time, since each step would
+// wait for the one before; the order depends on the length alone.
+template <class D, class V, class Step, class Join>
+HWY_INLINE V fold_vectors(D d, int64_t length, V initial, Step&& step, Join&& join) {
+  const int64_t lanes = static_cast<int64_t>(hwy::HWY_NAMESPACE::Lanes(d));
+  V a = initial, b = initial, c = initial, e = initial;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= length; i += 4 * lanes) {
+    a = step(a, Whole{i});
+    b = step(b, Whole{i + lanes});
+    c = step(c, Whole{i + 2 * lanes});
+    e = step(e, Whole{i + 3 * lanes});
+  }
+  for (; i + lanes <= length; i += lanes) a = step(a, Whole{i});
+  if (i < length) b = step(b, Part{i, length - i});
+  return join(join(a, b), join(c, e));
+}
+// The same for sums.
+template <class D, class Step>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> sum_vectors(D d, int64_t length, Step&& step) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  return fold_vectors(d, length, hn::Zero(d), step,
+                      [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
+}
+
 // Loads what is at a place; the lanes beyond a Part are `filler`.
 template <class D, typename T = hwy::HWY_NAMESPACE::TFromD<D>>
 HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load(D d, const T* x, Whole place, T = 0) {

@@ -12,6 +12,7 @@
 
 #include "framework/backend/cpu/lanes-inl.h"
 
+// Bound by memory where the rows leave the second-level cache, by arithmetic before.
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 namespace {
@@ -51,37 +52,60 @@ const T* data_or_null(const Array& array) {
   return array.defined() ? array.data<T>() : nullptr;
 }
 
+// The rows of a block, pass by pass: the long waits for a row's sum, root and quotient are those of
+// all rows at once, and the block stays in the first-level cache.
+constexpr int64_t kBlock = 8;
+
 template <typename T>
-void normalize_row(const Forward<T>& a, int64_t row) {
+T mean_of_row(const T* HWY_RESTRICT x, int64_t width) {
+  const hn::ScalableTag<T> d;
+  const auto shift = hn::Set(d, x[0]);
+  const auto sum = sum_vectors(d, width, [&](auto total, auto at) HWY_ATTR {
+    return hn::Add(total, hn::Sub(load(d, x, at, x[0]), shift));
+  });
+  return sum_of(d, sum) / static_cast<T>(width);
+}
+
+template <typename T>
+T variance_of_row(const T* HWY_RESTRICT x, int64_t width, T origin, T mean) {
+  const hn::ScalableTag<T> d;
+  const auto shift = hn::Set(d, origin), middle = hn::Set(d, mean);
+  const auto squares = sum_vectors(d, width, [&](auto total, auto at) HWY_ATTR {
+    const auto offset = inside(d, hn::Sub(hn::Sub(load(d, x, at), shift), middle), at);
+    return hn::MulAdd(offset, offset, total);
+  });
+  return sum_of(d, squares) / static_cast<T>(width);
+}
+
+template <typename T>
+void write_row(const Forward<T>& a, int64_t row, T origin) {
   const hn::ScalableTag<T> d;
   const T* HWY_RESTRICT x = a.x + row * a.width;
   T* HWY_RESTRICT y = a.y + row * a.width;
-  const T width = static_cast<T>(a.width);
-  const T origin = a.options.centered ? x[0] : 0;
-  const auto shift = hn::Set(d, origin);
-  T mean = 0;
-  if (a.options.centered) {
-    auto sum = hn::Zero(d);
-    for_each_vector(d, a.width, [&](auto at) HWY_ATTR {
-      sum = hn::Add(sum, hn::Sub(load(d, x, at, origin), shift));
-    });
-    mean = sum_of(d, sum) / width;
-  }
-  const auto middle = hn::Set(d, mean);
-  auto squares = hn::Zero(d);
+  const auto shift = hn::Set(d, origin), middle = hn::Set(d, a.statistics[2 * row]);
+  const auto scale = hn::Set(d, a.statistics[2 * row + 1]);
   for_each_vector(d, a.width, [&](auto at) HWY_ATTR {
-    const auto offset = inside(d, hn::Sub(hn::Sub(load(d, x, at), shift), middle), at);
-    squares = hn::MulAdd(offset, offset, squares);
-  });
-  const T scale = static_cast<T>(1 / std::sqrt(sum_of(d, squares) / width + a.options.epsilon));
-  a.statistics[2 * row] = mean;
-  a.statistics[2 * row + 1] = scale;
-  for_each_vector(d, a.width, [&](auto at) HWY_ATTR {
-    auto value = hn::Mul(hn::Sub(hn::Sub(load(d, x, at), shift), middle), hn::Set(d, scale));
+    auto value = hn::Mul(hn::Sub(hn::Sub(load(d, x, at), shift), middle), scale);
     if (a.weight != nullptr) value = hn::Mul(value, load(d, a.weight, at));
     if (a.bias != nullptr) value = hn::Add(value, load(d, a.bias, at));
     store(d, value, y, at);
   });
+}
+
+template <typename T>
+void normalize_block(const Forward<T>& a, int64_t first, int64_t last) {
+  const auto origin = [&](int64_t row) { return a.options.centered ? a.x[row * a.width] : T{0}; };
+  for (int64_t row = first; row < last; ++row)
+    a.statistics[2 * row] = a.options.centered ? mean_of_row(a.x + row * a.width, a.width) : 0;
+  for (int64_t row = first; row < last; ++row) {
+    a.statistics[2 * row + 1] =
+        variance_of_row(a.x + row * a.width, a.width, origin(row), a.statistics[2 * row]);
+  }
+  for (int64_t row = first; row < last; ++row) {
+    T& scale = a.statistics[2 * row + 1];
+    scale = static_cast<T>(1 / std::sqrt(scale + a.options.epsilon));
+  }
+  for (int64_t row = first; row < last; ++row) write_row(a, row, origin(row));
 }
 
 // With n the normalised x and g = dy * weight:
@@ -129,7 +153,8 @@ void normalize(Array& y, Array& statistics, const Array& x, const Array& weight,
     const Forward<T> a{
         y.data<T>(),           statistics.data<T>(),    x.data<T>(), data_or_null<T>(weight),
         data_or_null<T>(bias), x.shape()[x.rank() - 1], options};
-    for (int64_t row = first; row < last; ++row) normalize_row(a, row);
+    for (int64_t row = first; row < last; row += kBlock)
+      normalize_block(a, row, std::min(last, row + kBlock));
   });
 }
 

@@ -14,21 +14,19 @@
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 
-// e^x in float32, within 2 units in the last place, subnormal results included.
-// x = n ln 2 + r; the polynomial for e^r is that of Moshier's Cephes library (expf).
+// e^x = 2^n e^r for x = n ln 2 + r, |r| <= ln 2 / 2.
+template <class V>
+struct ExpParts {
+  V shifted;  // n, rounded and left in the low bits by adding 1.5 * 2^23
+  V power;    // e^r; the polynomial is that of Moshier's Cephes library (expf)
+};
+
 template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
-HWY_INLINE V exp(D d, V x) {
+HWY_INLINE ExpParts<V> exp_parts(D d, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
-  const hn::RebindToSigned<D> di;
-  // Beyond these bounds the result is 0 or infinity all the same. Comparisons with NaN are false.
-  const auto lower = hn::Set(d, -105.0f), upper = hn::Set(d, 89.0f);
-  x = hn::IfThenElse(hn::Lt(x, lower), lower, x);
-  x = hn::IfThenElse(hn::Gt(x, upper), upper, x);
-  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
   const auto magic = hn::Set(d, 12582912.0f);
   const auto shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
   const auto n = hn::Sub(shifted, magic);
-  const auto power = hn::Sub(hn::BitCast(di, shifted), hn::BitCast(di, magic));
   auto r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
   auto p = hn::Set(d, 1.9875691500e-4f);
@@ -37,13 +35,46 @@ HWY_INLINE V exp(D d, V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 4.1665795894e-2f));
   p = hn::MulAdd(p, r, hn::Set(d, 1.6666665459e-1f));
   p = hn::MulAdd(p, r, hn::Set(d, 5.0000001201e-1f));
-  p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), hn::Set(d, 1.0f));
+  return {shifted, hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), hn::Set(d, 1.0f))};
+}
+
+// e^x for |x| <= 87: neither the result nor 2^n leaves the normal numbers.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE V exp_of_moderate(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::RebindToSigned<D> di;
+  const ExpParts<V> parts = exp_parts(d, x);
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(di, parts.shifted));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, parts.power), exponent));
+}
+
+// e^x for all x.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE V exp_of_any(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::RebindToSigned<D> di;
+  // Beyond these bounds the result is 0 or infinity all the same. Comparisons with NaN are false.
+  const auto lower = hn::Set(d, -105.0f), upper = hn::Set(d, 89.0f);
+  x = hn::IfThenElse(hn::Lt(x, lower), lower, x);
+  x = hn::IfThenElse(hn::Gt(x, upper), upper, x);
+  const ExpParts<V> parts = exp_parts(d, x);
+  const auto n = hn::Sub(hn::BitCast(di, parts.shifted), hn::BitCast(di, hn::Set(d, 12582912.0f)));
   // 2^n in two factors, since n may be beyond what one exponent holds.
-  const auto half = hn::ShiftRight<1>(power);
+  const auto half = hn::ShiftRight<1>(n);
   const auto bias = hn::Set(di, 127);
   const auto scale0 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
-  const auto scale1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(power, half), bias)));
-  return hn::Mul(hn::Mul(p, scale0), scale1);
+  const auto scale1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(n, half), bias)));
+  return hn::Mul(hn::Mul(parts.power, scale0), scale1);
+}
+
+// e^x in float32, within 2 units in the last place, subnormal results included.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE V exp(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const auto moderate = hn::Le(hn::Abs(x), hn::Set(d, 87.0f));  // false for NaN
+  if (hn::AllTrue(d, moderate)) [[likely]]
+    return exp_of_moderate(d, x);
+  return exp_of_any(d, x);
 }
 
 // c[0] x^n + ... + c[n], by Horner's rule.
@@ -124,13 +155,13 @@ HWY_INLINE V erf(D d, V x) {
   // From 4 on it rounds to 1.
   const auto four = hn::Set(d, 4.0f);
   auto size = hn::Abs(x);
-  const auto is_near = hn::Lt(size, hn::Set(d, 0.95f));
+  const auto is_far = hn::Ge(size, hn::Set(d, 0.95f));  // false for NaN
   size = hn::IfThenElse(hn::Gt(size, four), four, size);
   const auto q = polynomial(d, size,
                             {-1.91504256e-04f, 2.99954193e-03f, -2.20520026e-02f, 1.03566903e-01f,
                              6.37600025e-01f, 1.12742609e+00f, 2.56443547e-04f});
-  const auto far = hn::Sub(hn::Set(d, 1.0f), exp(d, hn::Neg(q)));
-  return hn::IfThenElse(is_near, near, hn::CopySign(far, x));
+  const auto far = hn::Sub(hn::Set(d, 1.0f), exp_of_moderate(d, hn::Neg(q)));  // q(4) is below 17
+  return hn::IfThenElse(is_far, hn::CopySign(far, x), near);
 }
 
 }  // namespace gs::backend::HWY_NAMESPACE
