@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "framework/backend/cpu/cross_entropy_rows.h"
@@ -17,7 +16,7 @@
 #include "framework/backend/cpu/lanes-inl.h"
 
 // Bound by memory where the logits come from there, else by the exponentials: a row is read once
-// and then stays in the first cache for its three passes.
+// and then stays in the first cache for its passes.
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 namespace {
@@ -96,29 +95,45 @@ void add_row(CrossEntropySums& sums, T* dx, const T* x, int64_t classes, int64_t
 }
 
 template <typename T>
-CrossEntropySums add_rows(T* dlogits, const T* logits, const int32_t* targets, int64_t rows,
-                          int64_t classes, const CrossEntropyOptions& options) {
+void add(T* y, const T* a, const T* b, int64_t count) {
+  const hn::ScalableTag<T> d;
+  for_each_vector(d, count, [&](auto at) HWY_ATTR {
+    store(d, hn::Add(load(d, a, at), load(d, b, at)), y, at);
+  });
+}
+
+template <typename T>
+CrossEntropySums add_block(const CrossEntropyRows<T>& rows, const CrossEntropyOptions& options,
+                           int64_t block) {
+  const int64_t classes = rows.classes, begin = block * rows.kBlock;
+  T* const block_sum = rows.block_sums == nullptr ? nullptr : rows.block_sums + block * classes;
+  if (block_sum != nullptr) std::fill_n(block_sum, classes, T{0});
   CrossEntropySums sums;
-  for (int64_t row = 0; row < rows; ++row) {
-    T* const dx = dlogits == nullptr ? nullptr : dlogits + row * classes;
-    if (targets[row] != options.ignore_index) {
-      add_row(sums, dx, logits + row * classes, classes, targets[row], options.label_smoothing);
-    } else if (dx != nullptr) {
-      std::fill_n(dx, classes, T{0});
+  for (int64_t row = begin; row < std::min(begin + rows.kBlock, rows.rows); ++row) {
+    const T* x = rows.logits + row * classes;
+    T* const dx = rows.dlogits == nullptr ? nullptr : rows.dlogits + row * classes;
+    if (rows.targets[row] == options.ignore_index) {
+      if (dx != nullptr) std::fill_n(dx, classes, T{0});
+      continue;
     }
+    if (rows.bias != nullptr) {
+      add(dx, x, rows.bias, classes);
+      x = dx;
+    }
+    add_row(sums, dx, x, classes, rows.targets[row], options.label_smoothing);
+    if (block_sum != nullptr) add(block_sum, block_sum, dx, classes);
   }
   return sums;
 }
 
-CrossEntropySums add_float_rows(float* dlogits, const float* logits, const int32_t* targets,
-                                int64_t rows, int64_t classes, const CrossEntropyOptions& options) {
-  return add_rows(dlogits, logits, targets, rows, classes, options);
+CrossEntropySums add_float_block(const CrossEntropyRows<float>& rows,
+                                 const CrossEntropyOptions& options, int64_t block) {
+  return add_block(rows, options, block);
 }
 
-CrossEntropySums add_double_rows(double* dlogits, const double* logits, const int32_t* targets,
-                                 int64_t rows, int64_t classes,
-                                 const CrossEntropyOptions& options) {
-  return add_rows(dlogits, logits, targets, rows, classes, options);
+CrossEntropySums add_double_block(const CrossEntropyRows<double>& rows,
+                                  const CrossEntropyOptions& options, int64_t block) {
+  return add_block(rows, options, block);
 }
 
 }  // namespace
@@ -129,49 +144,49 @@ HWY_AFTER_NAMESPACE();
 namespace gs::backend {
 namespace {
 
-HWY_EXPORT(add_float_rows);
-HWY_EXPORT(add_double_rows);
+HWY_EXPORT(add_float_block);
+HWY_EXPORT(add_double_block);
 
-}  // namespace
-
-template <typename T>
-CrossEntropySums cross_entropy_rows(T* dlogits, const T* logits, const int32_t* targets,
-                                    int64_t rows, int64_t classes,
-                                    const CrossEntropyOptions& options) {
-  // Blocks of a fixed size, so that the sums do not depend on the number of threads.
-  constexpr int64_t kGrain = 1 << 13;
-  const int64_t block = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, classes));
-  std::vector<CrossEntropySums> parts(static_cast<size_t>((rows + block - 1) / block));
-  parallel_for(0, static_cast<int64_t>(parts.size()), 1, [&](int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b) {
-      const int64_t row = b * block, count = std::min(block, rows - row);
-      T* const dx = dlogits == nullptr ? nullptr : dlogits + row * classes;
-      const T* const x = logits + row * classes;
-      CrossEntropySums& part = parts[static_cast<size_t>(b)];
-      if constexpr (std::is_same_v<T, float>) {
-        part = HWY_DYNAMIC_DISPATCH(add_float_rows)(dx, x, targets + row, count, classes, options);
-      } else {
-        part = HWY_DYNAMIC_DISPATCH(add_double_rows)(dx, x, targets + row, count, classes, options);
-      }
-    }
+template <typename AddBlock>
+CrossEntropySums add_blocks(int64_t blocks, int64_t elements, const AddBlock& add_block) {
+  constexpr int64_t kGrain = 1 << 13;  // elements that are worth another thread
+  std::vector<CrossEntropySums> parts(static_cast<size_t>(blocks));
+  const int64_t grain = kGrain * blocks / std::max<int64_t>(1, elements);
+  parallel_for(0, blocks, std::max<int64_t>(1, grain), [&](int64_t first, int64_t last) {
+    for (int64_t b = first; b < last; ++b) parts[static_cast<size_t>(b)] = add_block(b);
   });
   CrossEntropySums sums;
   for (const CrossEntropySums& part : parts) sums += part;
   return sums;
 }
 
-template CrossEntropySums cross_entropy_rows(float*, const float*, const int32_t*, int64_t, int64_t,
-                                             const CrossEntropyOptions&);
-template CrossEntropySums cross_entropy_rows(double*, const double*, const int32_t*, int64_t,
-                                             int64_t, const CrossEntropyOptions&);
+}  // namespace
+
+CrossEntropySums cross_entropy_rows(const CrossEntropyRows<float>& rows,
+                                    const CrossEntropyOptions& options) {
+  return add_blocks(rows.blocks(), rows.rows * rows.classes, [&](int64_t block) {
+    return HWY_DYNAMIC_DISPATCH(add_float_block)(rows, options, block);
+  });
+}
+
+CrossEntropySums cross_entropy_rows(const CrossEntropyRows<double>& rows,
+                                    const CrossEntropyOptions& options) {
+  return add_blocks(rows.blocks(), rows.rows * rows.classes, [&](int64_t block) {
+    return HWY_DYNAMIC_DISPATCH(add_double_block)(rows, options, block);
+  });
+}
 
 CrossEntropySums cross_entropy(Cpu, Array& dlogits, const Array& logits, const Array& targets,
                                const CrossEntropyOptions& options) {
   return dispatch_floating("cross_entropy", logits.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    return cross_entropy_rows(dlogits.defined() ? dlogits.data<T>() : nullptr, logits.data<T>(),
-                              targets.data<int32_t>(), targets.elements(),
-                              logits.shape()[logits.rank() - 1], options);
+    return cross_entropy_rows(
+        CrossEntropyRows<T>{.logits = logits.data<T>(),
+                            .targets = targets.data<int32_t>(),
+                            .rows = targets.elements(),
+                            .classes = logits.shape()[logits.rank() - 1],
+                            .dlogits = dlogits.defined() ? dlogits.data<T>() : nullptr},
+        options);
   });
 }
 

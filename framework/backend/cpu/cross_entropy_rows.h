@@ -4,15 +4,24 @@
 
 namespace gs::backend {
 
-// cross_entropy over `rows` rows in memory; dlogits is null where no gradient is wanted.
+// cross_entropy over rows in memory.
 template <typename T>
-CrossEntropySums cross_entropy_rows(T* dlogits, const T* logits, const int32_t* targets,
-                                    int64_t rows, int64_t classes,
-                                    const CrossEntropyOptions& options);
+struct CrossEntropyRows {
+  const T* logits;         // (rows, classes)
+  const int32_t* targets;  // (rows)
+  int64_t rows, classes;
+  T* dlogits = nullptr;     // the gradient, may be the logits; null where it is not wanted
+  const T* bias = nullptr;  // (classes), added to each row first; needs dlogits
+  T* block_sums = nullptr;  // (blocks, classes): of the rows of dlogits in each block
 
-extern template CrossEntropySums cross_entropy_rows(float*, const float*, const int32_t*, int64_t,
-                                                    int64_t, const CrossEntropyOptions&);
-extern template CrossEntropySums cross_entropy_rows(double*, const double*, const int32_t*, int64_t,
-                                                    int64_t, const CrossEntropyOptions&);
+  // Blocks have a fixed size, so that sums do not depend on the number of threads.
+  static constexpr int64_t kBlock = 16;
+  int64_t blocks() const { return (rows + kBlock - 1) / kBlock; }
+};
+
+CrossEntropySums cross_entropy_rows(const CrossEntropyRows<float>& rows,
+                                    const CrossEntropyOptions& options);
+CrossEntropySums cross_entropy_rows(const CrossEntropyRows<double>& rows,
+                                    const CrossEntropyOptions& options);
 
 }  // namespace gs::backend

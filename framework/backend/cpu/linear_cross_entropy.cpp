@@ -25,11 +25,8 @@ struct Chunk {
 };
 
 template <typename T>
-void write_logits(Array& logits, Chunk chunk, const Array& x, const Array& weight,
-                  const Array& bias) {
+void write_products(Array& logits, Chunk chunk, const Array& x, const Array& weight) {
   const auto [first, count, width, classes] = chunk;
-  // The product adds to the bias, which stands in every row.
-  if (bias.defined()) copy_blocks(Cpu{}, logits, bias, {count, classes, 0, classes, 0, 0});
   gemm(Cpu{},
        {.m = count,
         .n = classes,
@@ -37,12 +34,31 @@ void write_logits(Array& logits, Chunk chunk, const Array& x, const Array& weigh
         .transpose_b = true,
         .a_stride = std::max<int64_t>(1, width),
         .b_stride = std::max<int64_t>(1, width),
-        .c_stride = std::max<int64_t>(1, classes),
-        .beta = bias.defined() ? 1.0 : 0.0},
+        .c_stride = std::max<int64_t>(1, classes)},
        x.data<T>() + first * width, weight.data<T>(), logits.data<T>());
 }
 
-// dx = dlogits weight, dweight += dlogits^T x, dbias += sum of the rows of dlogits
+// Turns the products into the gradient of the logits, and adds the sum of its rows to dbias.
+template <typename T>
+CrossEntropySums write_gradient(Array& logits, Array& dbias, Chunk chunk, const Array& bias,
+                                const Array& targets, const CrossEntropyOptions& options) {
+  CrossEntropyRows<T> rows{.logits = logits.data<T>(),
+                           .targets = targets.data<int32_t>() + chunk.first,
+                           .rows = chunk.count,
+                           .classes = chunk.classes,
+                           .dlogits = logits.data<T>(),
+                           .bias = bias.defined() ? bias.data<T>() : nullptr};
+  if (!dbias.defined()) return cross_entropy_rows(rows, options);
+  Array block_sums = Array::empty({rows.blocks(), chunk.classes}, dbias.dtype());
+  rows.block_sums = block_sums.data<T>();
+  const CrossEntropySums sums = cross_entropy_rows(rows, options);
+  Array sum_of_rows = Array::like(dbias);
+  sum(Cpu{}, sum_of_rows, block_sums, {1, rows.blocks(), chunk.classes});
+  accumulate(Cpu{}, dbias, sum_of_rows);
+  return sums;
+}
+
+// dx = dlogits weight, dweight += dlogits^T x
 template <typename T>
 void use_gradient(LinearCrossEntropyGradients& gradients, Chunk chunk, const Array& dlogits,
                   const Array& x, const Array& weight) {
@@ -70,11 +86,6 @@ void use_gradient(LinearCrossEntropyGradients& gradients, Chunk chunk, const Arr
           .beta = first == 0 ? 0.0 : 1.0},
          dlogits.data<T>(), x.data<T>() + first * width, gradients.dweight.data<T>());
   }
-  if (gradients.dbias.defined()) {
-    Array part = Array::like(gradients.dbias);
-    sum(Cpu{}, part, dlogits, {1, count, classes});
-    accumulate(Cpu{}, gradients.dbias, part);
-  }
 }
 
 template <typename T>
@@ -84,15 +95,12 @@ CrossEntropySums take_chunks(LinearCrossEntropyGradients& gradients, const Array
   const int64_t rows = targets.elements(), classes = weight.shape()[0], width = weight.shape()[1];
   const int64_t most = rows_per_chunk(rows, classes);
   Array logits = Array::empty({most, classes}, x.dtype());
-  const bool has_gradient =
-      gradients.dx.defined() || gradients.dweight.defined() || gradients.dbias.defined();
   CrossEntropySums sums;
   for (int64_t first = 0; first < rows; first += most) {
     const Chunk chunk{first, std::min(most, rows - first), width, classes};
-    write_logits<T>(logits, chunk, x, weight, bias);
-    sums += cross_entropy_rows(has_gradient ? logits.data<T>() : nullptr, logits.data<T>(),
-                               targets.data<int32_t>() + first, chunk.count, classes, options);
-    if (has_gradient) use_gradient<T>(gradients, chunk, logits, x, weight);
+    write_products<T>(logits, chunk, x, weight);
+    sums += write_gradient<T>(logits, gradients.dbias, chunk, bias, targets, options);
+    use_gradient<T>(gradients, chunk, logits, x, weight);
   }
   return sums;
 }
