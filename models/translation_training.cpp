@@ -142,7 +142,7 @@ TranslationTraining::StepResult TranslationTraining::step() {
   }
   const RandomState before = default_generator().state();
   result.loss = accumulate_gradients(batches, result.tokens);
-  result.gradient_norm = clip_gradient_norm(translator_->transformer(), settings_.clip);
+  result.gradient_norm = gradient_norm(translator_->transformer());
   result.skipped = !std::isfinite(result.gradient_norm);
   if (result.skipped && settings_.on_non_finite == "stop") {
     const std::string reason = blame(batches, result.tokens, before);
@@ -153,7 +153,7 @@ TranslationTraining::StepResult TranslationTraining::step() {
         result.gradient_norm, steps_ + 1, reason, pair_numbers(batches));
   }
   optimizer_->set_learning_rate(schedule_.rate(steps_ + 1));
-  optimizer_->step();
+  optimizer_->step({.gradient_scale = clip_factor(result.gradient_norm, settings_.clip)});
   ++steps_;
   return result;
 }

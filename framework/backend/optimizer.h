@@ -1,28 +1,43 @@
 #pragma once
 
+#include <span>
+
 #include "framework/backend/array.h"
 
 namespace gs::backend {
 
-// One step of Adam for one parameter, in place; `decoupled` moves the weight by decay alone, apart
-// from the gradient (AdamW), else decay is added to the gradient.
+// One parameter in a step of Adam. The weight and the moments, zeros at the start, change in place.
+struct AdamParameter {
+  Array weight, first_moment, second_moment, gradient;
+  double learning_rate, decay;
+};
+
+// One step for all parameters. `decoupled` moves weights by decay alone, apart from the gradient
+// (AdamW), else decay is added to the gradient. Gradients are multiplied by their scale as they are
+// read.
 struct AdamStep {
-  double learning_rate, beta1, beta2, epsilon, decay;
+  double beta1, beta2, epsilon;
   bool decoupled;
   double correction1, correction2;  // 1 - beta^step
+  double gradient_scale = 1;
 };
-void adam(Cpu, Array& weight, Array& first_moment, Array& second_moment, const Array& gradient,
-          const AdamStep& step);
+void adam(Cpu, std::span<AdamParameter> parameters, const AdamStep& step);
 
-// One step of stochastic gradient descent, in place. `velocity` starts at zeros, and is undefined
-// without momentum.
+// The same for stochastic gradient descent; the velocity is undefined without momentum.
+struct SgdParameter {
+  Array weight, velocity, gradient;
+  double learning_rate, decay;
+};
+
 struct SgdStep {
-  double learning_rate, momentum, decay;
+  double momentum;
   bool nesterov;
+  double gradient_scale = 1;
 };
-void sgd(Cpu, Array& weight, Array& velocity, const Array& gradient, const SgdStep& step);
+void sgd(Cpu, std::span<SgdParameter> parameters, const SgdStep& step);
 
-// The sum of the squares of all elements, in double, the same for any number of threads.
-double sum_of_squares(Cpu, const Array& x);
+// The sum of the squares of all elements of all arrays, in double, the same for any number of
+// threads.
+double sum_of_squares(Cpu, std::span<const Array> arrays);
 
 }  // namespace gs::backend

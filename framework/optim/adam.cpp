@@ -19,33 +19,35 @@ Adam::Adam(const nn::Module& model, AdamConfig config)
   }
 }
 
-void Adam::step() {
+void Adam::step(const StepOptions& options) {
   const OperationTimer timer("adam", Phase::kOther);
-  if (!parameters_.any_gradient()) {
+  if (!parameters_.can_step(options)) {
     ++skipped_steps_;
     return;
   }
   ++steps_;
-  backend::AdamStep step{.learning_rate = 0,
-                         .beta1 = config_.beta1,
-                         .beta2 = config_.beta2,
-                         .epsilon = config_.epsilon,
-                         .decay = 0,
-                         .decoupled = config_.decoupled_decay,
-                         .correction1 = 1 - std::pow(config_.beta1, static_cast<double>(steps_)),
-                         .correction2 = 1 - std::pow(config_.beta2, static_cast<double>(steps_))};
+  std::vector<backend::AdamParameter> moved;
   for (size_t i = 0; i < parameters_.all().size(); ++i) {
     const OptimizedParameter& parameter = parameters_.all()[i];
     const Tensor gradient = parameter.tensor.gradient();
     if (!gradient.defined()) continue;
-    step.learning_rate = config_.learning_rate * parameter.learning_rate_scale;
-    step.decay = parameter.weight_decay;
-    Array weight = parameter.tensor.value();
-    on_device(weight.device(), [&](auto on) {
-      backend::adam(on, weight, first_moments_[i], second_moments_[i], gradient.value(), step);
-    });
-    weight.mark_changed();
+    moved.push_back({.weight = parameter.tensor.value(),
+                     .first_moment = first_moments_[i],
+                     .second_moment = second_moments_[i],
+                     .gradient = gradient.value(),
+                     .learning_rate = config_.learning_rate * parameter.learning_rate_scale,
+                     .decay = parameter.weight_decay});
   }
+  const backend::AdamStep step{
+      .beta1 = config_.beta1,
+      .beta2 = config_.beta2,
+      .epsilon = config_.epsilon,
+      .decoupled = config_.decoupled_decay,
+      .correction1 = 1 - std::pow(config_.beta1, static_cast<double>(steps_)),
+      .correction2 = 1 - std::pow(config_.beta2, static_cast<double>(steps_)),
+      .gradient_scale = options.gradient_scale};
+  on_device(moved.front().weight.device(), [&](auto on) { backend::adam(on, moved, step); });
+  for (backend::AdamParameter& parameter : moved) parameter.weight.mark_changed();
   parameters_.clear_gradients();
 }
 

@@ -19,10 +19,10 @@ class Adam {
  public:
   explicit Adam(const nn::Module& model, AdamConfig config = {});
 
-  // Moves all parameters that have a gradient, and drops the gradients. Where none has one, as
-  // after clip_gradient_norm met a norm that is not finite, nothing moves and the step is counted
+  // Moves all parameters that have a gradient, and drops the gradients. Where none has one or their
+  // scale is not finite, as after a norm that is not finite, nothing moves and the step is counted
   // as skipped.
-  void step();
+  void step(const StepOptions& options = {});
 
   double learning_rate() const { return config_.learning_rate; }
   void set_learning_rate(double learning_rate) { config_.learning_rate = learning_rate; }

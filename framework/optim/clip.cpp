@@ -1,33 +1,54 @@
 #include "framework/optim/clip.h"
 
 #include <cmath>
+#include <limits>
 
 #include "framework/backend/optimizer.h"
 #include "framework/backend/scale.h"
 #include "framework/core/profiler.h"
 
 namespace gs {
+namespace {
 
-double clip_gradient_norm(nn::Module& model, double maximum) {
-  const OperationTimer timer("clip_gradient_norm", Phase::kOther);
-  check(maximum > 0, "clip_gradient_norm: the maximum must be above 0, got {}", maximum);
+std::vector<Array> gradients_of(const nn::Module& model) {
   std::vector<Array> gradients;
   for (const nn::NamedParameter& named : model.parameters()) {
     const Tensor gradient = named.parameter->tensor().gradient();
     if (gradient.defined()) gradients.push_back(gradient.value());
   }
-  double sum = 0;
-  for (const Array& gradient : gradients) {
-    sum += on_device(gradient.device(),
-                     [&](auto on) { return backend::sum_of_squares(on, gradient); });
-  }
-  const double norm = std::sqrt(sum);
-  if (!std::isfinite(norm)) {
+  return gradients;
+}
+
+double norm_of(const std::vector<Array>& gradients) {
+  if (gradients.empty()) return 0;
+  return std::sqrt(on_device(gradients.front().device(),
+                             [&](auto on) { return backend::sum_of_squares(on, gradients); }));
+}
+
+}  // namespace
+
+double gradient_norm(const nn::Module& model) {
+  const OperationTimer timer("gradient_norm", Phase::kOther);
+  return norm_of(gradients_of(model));
+}
+
+double clip_factor(double norm, double maximum) {
+  check(maximum > 0, "clip_factor: the maximum must be above 0, got {}", maximum);
+  if (!std::isfinite(norm)) return std::numeric_limits<double>::quiet_NaN();
+  return norm > maximum ? maximum / (norm + 1e-6) : 1;
+}
+
+double clip_gradient_norm(nn::Module& model, double maximum) {
+  const OperationTimer timer("clip_gradient_norm", Phase::kOther);
+  check(maximum > 0, "clip_gradient_norm: the maximum must be above 0, got {}", maximum);
+  std::vector<Array> gradients = gradients_of(model);
+  const double norm = norm_of(gradients), factor = clip_factor(norm, maximum);
+  if (std::isnan(factor)) {
     model.clear_gradients();
-  } else if (norm > maximum) {
+  } else if (factor != 1) {
     for (Array& gradient : gradients) {
       on_device(gradient.device(),
-                [&](auto on) { backend::scale(on, gradient, gradient, maximum / (norm + 1e-6)); });
+                [&](auto on) { backend::scale(on, gradient, gradient, factor); });
     }
   }
   return norm;

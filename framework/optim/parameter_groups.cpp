@@ -1,6 +1,7 @@
 #include "framework/optim/parameter_groups.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "framework/backend/copy.h"
 
@@ -28,7 +29,8 @@ OptimizedParameters::OptimizedParameters(const nn::Module& model,
   }
 }
 
-bool OptimizedParameters::any_gradient() const {
+bool OptimizedParameters::can_step(const StepOptions& options) {
+  if (!std::isfinite(options.gradient_scale)) clear_gradients();
   return std::any_of(parameters_.begin(), parameters_.end(),
                      [](const OptimizedParameter& p) { return p.tensor.gradient().defined(); });
 }

@@ -31,6 +31,11 @@ struct OptimizedParameter {
   size_t group;
 };
 
+struct StepOptions {
+  // Multiplies each gradient as it is read; see clip_factor. Where it is not finite nothing moves.
+  double gradient_scale = 1;
+};
+
 // The parameters of a model, each once, each in the first group that selects it. A parameter that
 // no group selects is refused.
 class OptimizedParameters {
@@ -39,8 +44,9 @@ class OptimizedParameters {
                       double weight_decay);
 
   const std::vector<OptimizedParameter>& all() const { return parameters_; }
-  // Whether a gradient has arrived for any of them.
-  bool any_gradient() const;
+  // Whether there is anything to step with: a gradient has arrived for one of them, and the scale
+  // is finite. Else the gradients are dropped.
+  bool can_step(const StepOptions& options);
   void clear_gradients();
   // One line a group: its name, parameters, elements, decay.
   std::string summary() const;

@@ -17,27 +17,29 @@ Sgd::Sgd(const nn::Module& model, SgdConfig config)
   }
 }
 
-void Sgd::step() {
+void Sgd::step(const StepOptions& options) {
   const OperationTimer timer("sgd", Phase::kOther);
-  if (!parameters_.any_gradient()) {
+  if (!parameters_.can_step(options)) {
     ++skipped_steps_;
     return;
   }
   ++steps_;
+  std::vector<backend::SgdParameter> moved;
   for (size_t i = 0; i < parameters_.all().size(); ++i) {
     const OptimizedParameter& parameter = parameters_.all()[i];
     const Tensor gradient = parameter.tensor.gradient();
     if (!gradient.defined()) continue;
-    const backend::SgdStep step{
-        .learning_rate = config_.learning_rate * parameter.learning_rate_scale,
-        .momentum = config_.momentum,
-        .decay = parameter.weight_decay,
-        .nesterov = config_.nesterov};
-    Array weight = parameter.tensor.value();
-    on_device(weight.device(),
-              [&](auto on) { backend::sgd(on, weight, velocities_[i], gradient.value(), step); });
-    weight.mark_changed();
+    moved.push_back({.weight = parameter.tensor.value(),
+                     .velocity = velocities_[i],
+                     .gradient = gradient.value(),
+                     .learning_rate = config_.learning_rate * parameter.learning_rate_scale,
+                     .decay = parameter.weight_decay});
   }
+  const backend::SgdStep step{.momentum = config_.momentum,
+                              .nesterov = config_.nesterov,
+                              .gradient_scale = options.gradient_scale};
+  on_device(moved.front().weight.device(), [&](auto on) { backend::sgd(on, moved, step); });
+  for (backend::SgdParameter& parameter : moved) parameter.weight.mark_changed();
   parameters_.clear_gradients();
 }
 

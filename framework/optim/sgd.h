@@ -19,7 +19,7 @@ class Sgd {
   explicit Sgd(const nn::Module& model, SgdConfig config = {});
 
   // As Adam::step.
-  void step();
+  void step(const StepOptions& options = {});
 
   double learning_rate() const { return config_.learning_rate; }
   void set_learning_rate(double learning_rate) { config_.learning_rate = learning_rate; }

@@ -2,13 +2,17 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 
+#include "framework/core/parallel.h"
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/reshape.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/clip.h"
 #include "framework/optim/sgd.h"
 #include "tests/support/fixture.h"
+#include "tests/support/instruction_sets.h"
+#include "tests/support/numbers.h"
 #include "tests/support/support.h"
 
 namespace gs {
@@ -171,6 +175,122 @@ TEST(Clip, ANormThatIsNotFiniteMovesNothing) {
   EXPECT_EQ(adam.skipped_steps(), 1);
 }
 
+// A model with many parameters of odd sizes, some longer than a block of the kernels.
+struct Many : nn::Module {
+  explicit Many(DType dtype) {
+    for (const int64_t size : {1, 40'001, 0, 16'384, 7, 33, 50'000}) {
+      const std::string name = std::to_string(all.size());
+      const Tensor values = test::random_tensor<double>({size}, 1 + all.size());
+      all.push_back(std::make_unique<nn::Parameter>(*this, name, Tensor(values.value().to(dtype))));
+    }
+  }
+  void set_gradients(uint64_t seed) {
+    for (const auto& parameter : all) {
+      const Tensor values = test::random_tensor<double>((*parameter)->shape(), seed++);
+      (*parameter)->set_gradient(Tensor(values.value().to((*parameter)->dtype())));
+    }
+  }
+  std::vector<double> values() const {
+    std::vector<double> values;
+    for (const auto& parameter : all) {
+      const std::vector<double> own = (*parameter)->values<double>();
+      values.insert(values.end(), own.begin(), own.end());
+    }
+    return values;
+  }
+  std::vector<std::unique_ptr<nn::Parameter>> all;
+};
+
+template <typename Optimizer, typename Config>
+void expect_scaled_steps_clip(const Config& config, DType dtype, double tolerance) {
+  Many clipped(dtype), scaled(dtype);
+  Optimizer first(clipped, config), second(scaled, config);
+  for (uint64_t i = 0; i < 4; ++i) {
+    clipped.set_gradients(100 * i);
+    scaled.set_gradients(100 * i);
+    const double maximum = i == 2 ? 1e9 : 2;  // the third is not clipped
+    const double norm = clip_gradient_norm(clipped, maximum);
+    EXPECT_EQ(gradient_norm(scaled), norm);
+    first.step();
+    second.step({.gradient_scale = clip_factor(norm, maximum)});
+    EXPECT_FALSE(scaled.all[0]->tensor().gradient().defined());
+  }
+  const std::vector<double> expected = clipped.values(), actual = scaled.values();
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t k = 0; k < actual.size(); ++k) ASSERT_NEAR(actual[k], expected[k], tolerance);
+}
+
+TEST(Clip, AStepWithTheFactorIsAStepAfterClipping) {
+  test::for_each_instruction_set([] {
+    for (const auto& [dtype, tolerance] : {std::pair{kFloat32, 2e-6}, {kFloat64, 1e-14}}) {
+      expect_scaled_steps_clip<Adam>(AdamConfig{.learning_rate = 0.1, .weight_decay = 0.1}, dtype,
+                                     tolerance);
+      expect_scaled_steps_clip<Adam>(
+          AdamConfig{.learning_rate = 0.1, .weight_decay = 0.1, .decoupled_decay = false}, dtype,
+          tolerance);
+      expect_scaled_steps_clip<Sgd>(SgdConfig{.weight_decay = 0.1}, dtype, tolerance);
+      expect_scaled_steps_clip<Sgd>(SgdConfig{.momentum = 0.9, .nesterov = true}, dtype, tolerance);
+    }
+  });
+}
+
+TEST(Clip, NormsAndStepsAreTheSameForAnyNumberOfThreads) {
+  const int before = threads();
+  std::vector<double> first;
+  for (const int count : {1, 2, 3}) {
+    set_threads(count);
+    Many many(kFloat32);
+    Adam adam(many);
+    many.set_gradients(5);
+    const double norm = gradient_norm(many);
+    adam.step({.gradient_scale = clip_factor(norm, 1)});
+    std::vector<double> all = many.values();
+    all.push_back(norm);
+    if (count == 1) first = all;
+    EXPECT_EQ(all, first);
+  }
+  set_threads(before);
+}
+
+TEST(Clip, NormOfGradients) {
+  Many many(kFloat32);
+  EXPECT_EQ(gradient_norm(many), 0);
+  many.set_gradients(5);
+  double sum = 0;
+  for (const auto& parameter : many.all) {
+    for (const double value : (*parameter)->gradient().values<double>()) sum += value * value;
+  }
+  EXPECT_NEAR(gradient_norm(many), std::sqrt(sum), 1e-10 * std::sqrt(sum));
+}
+
+TEST(Clip, FactorIsOneUpToTheMaximum) {
+  EXPECT_EQ(clip_factor(0, 1), 1);
+  EXPECT_EQ(clip_factor(1, 1), 1);
+  EXPECT_NEAR(clip_factor(4, 1), 0.25, 1e-7);
+  EXPECT_EQ(clip_factor(4, INFINITY), 1);
+  for (const double norm : {static_cast<double>(INFINITY), static_cast<double>(NAN)}) {
+    EXPECT_TRUE(std::isnan(clip_factor(norm, 1)));
+    EXPECT_TRUE(std::isnan(clip_factor(norm, INFINITY)));
+  }
+}
+
+TEST(Clip, AScaleThatIsNotFiniteMovesNothing) {
+  const auto expect_skipped = [](auto make) {
+    Pair pair(number(1), number(2));
+    auto optimizer = make(pair);
+    pair.weight->set_gradient(number(INFINITY));
+    pair.bias->set_gradient(number(1));
+    optimizer.step({.gradient_scale = clip_factor(gradient_norm(pair), 1)});
+    EXPECT_EQ(pair.weight->item(), 1);
+    EXPECT_EQ(pair.bias->item(), 2);
+    EXPECT_FALSE(pair.bias->gradient().defined());
+    EXPECT_EQ(optimizer.steps(), 0);
+    EXPECT_EQ(optimizer.skipped_steps(), 1);
+  };
+  expect_skipped([](Pair& pair) { return Adam(pair); });
+  expect_skipped([](Pair& pair) { return Sgd(pair); });
+}
+
 // pytorch/pytorch#18523: an optimizer step, or a write through a view, between forward and backward
 // gave wrong gradients in silence.
 TEST(Optimizers, AStepBeforeBackwardIsNoticed) {
@@ -198,6 +318,8 @@ TEST(Optimizers, RefuseBadSettings) {
             "optimizer: no group takes parameter weight; add one that takes the rest");
   EXPECT_EQ(error_of([&] { clip_gradient_norm(pair, 0); }),
             "clip_gradient_norm: the maximum must be above 0, got 0");
+  EXPECT_EQ(error_of([&] { clip_factor(1, NAN); }),
+            "clip_factor: the maximum must be above 0, got nan");
 }
 
 }  // namespace

@@ -61,8 +61,9 @@ void logsumexp_backward(benchmark::State& state) {
 
 void sum_of_squares(benchmark::State& state) {
   Reduced r(state, true);
-  measure(state, r.x.elements(), r.operations(2),
-          [&] { benchmark::DoNotOptimize(backend::sum_of_squares(Cpu{}, r.x)); });
+  measure(state, r.x.elements(), r.operations(2), [&] {
+    benchmark::DoNotOptimize(backend::sum_of_squares(Cpu{}, {&r.x, 1}));
+  });
 }
 
 BENCHMARK_CAPTURE(sum, along, true)->Apply(token_rows);

@@ -130,8 +130,7 @@ struct Trainer {
                                        labels, {.label_smoothing = 0.1});
     const double tokens = static_cast<double>(labels.elements());
     loss.sum.backward(Tensor(Array::full({}, 1 / tokens, loss.sum.dtype())));
-    clip_gradient_norm(transformer, 1);
-    adam.step();
+    adam.step({.gradient_scale = clip_factor(gradient_norm(transformer), 1)});
     return loss.sum.item() / tokens;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "framework/core/parallel.h"
@@ -11,8 +12,9 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-// Bound by memory: each array is read and written once. The loops below become vectors of the
-// instruction set that each is compiled for.
+// Bound by memory: each array is read and written once. All parameters share one parallel loop over
+// blocks of a fixed size, so that results do not depend on the number of threads. The loops below
+// become vectors of the instruction set that each is compiled for.
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 namespace {
@@ -21,16 +23,17 @@ namespace {
 // 2019, for the decoupled decay.
 template <typename T>
 void adam_range(T* HWY_RESTRICT weight, T* HWY_RESTRICT first, T* HWY_RESTRICT second,
-                const T* HWY_RESTRICT gradient, const AdamStep& step, int64_t begin, int64_t end) {
+                const T* HWY_RESTRICT gradient, double learning_rate, double decay,
+                const AdamStep& step, int64_t begin, int64_t end) {
   const T beta1 = static_cast<T>(step.beta1), beta2 = static_cast<T>(step.beta2);
   const T rest1 = static_cast<T>(1 - step.beta1), rest2 = static_cast<T>(1 - step.beta2);
-  const T keep = static_cast<T>(step.decoupled ? 1 - step.learning_rate * step.decay : 1);
-  const T added = static_cast<T>(step.decoupled ? 0 : step.decay);
-  const T rate = static_cast<T>(step.learning_rate / step.correction1);
+  const T keep = static_cast<T>(step.decoupled ? 1 - learning_rate * decay : 1);
+  const T added = static_cast<T>(step.decoupled ? 0 : decay);
+  const T rate = static_cast<T>(learning_rate / step.correction1);
   const T root_scale = static_cast<T>(1 / std::sqrt(step.correction2));
-  const T epsilon = static_cast<T>(step.epsilon);
+  const T epsilon = static_cast<T>(step.epsilon), scale = static_cast<T>(step.gradient_scale);
   for (int64_t i = begin; i < end; ++i) {
-    const T g = gradient[i] + added * weight[i];
+    const T g = scale * gradient[i] + added * weight[i];
     first[i] = beta1 * first[i] + rest1 * g;
     second[i] = beta2 * second[i] + rest2 * g * g;
     weight[i] = keep * weight[i] - rate * first[i] / (std::sqrt(second[i]) * root_scale + epsilon);
@@ -39,47 +42,48 @@ void adam_range(T* HWY_RESTRICT weight, T* HWY_RESTRICT first, T* HWY_RESTRICT s
 
 template <typename T>
 void sgd_range(T* HWY_RESTRICT weight, T* HWY_RESTRICT velocity, const T* HWY_RESTRICT gradient,
-               const SgdStep& step, int64_t begin, int64_t end) {
-  const T rate = static_cast<T>(step.learning_rate), decay = static_cast<T>(step.decay);
-  const T momentum = static_cast<T>(step.momentum);
+               double learning_rate, double added, const SgdStep& step, int64_t begin,
+               int64_t end) {
+  const T rate = static_cast<T>(learning_rate), decay = static_cast<T>(added);
+  const T momentum = static_cast<T>(step.momentum), scale = static_cast<T>(step.gradient_scale);
   if (velocity == nullptr) {
-    for (int64_t i = begin; i < end; ++i) weight[i] -= rate * (gradient[i] + decay * weight[i]);
+    for (int64_t i = begin; i < end; ++i)
+      weight[i] -= rate * (scale * gradient[i] + decay * weight[i]);
     return;
   }
   const T ahead = step.nesterov ? T(1) : T(0), along = step.nesterov ? momentum : T(1);
   for (int64_t i = begin; i < end; ++i) {
-    const T g = gradient[i] + decay * weight[i];
+    const T g = scale * gradient[i] + decay * weight[i];
     velocity[i] = momentum * velocity[i] + g;
     weight[i] -= rate * (ahead * g + along * velocity[i]);
   }
 }
 
-void adam_slice(Array& weight, Array& first, Array& second, const Array& gradient,
-                const AdamStep& step, int64_t begin, int64_t end) {
-  dispatch_floating("adam", weight.dtype(), [&](auto zero) {
+void adam_block(AdamParameter& p, const AdamStep& step, int64_t begin, int64_t end) {
+  dispatch_floating("adam", p.weight.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    adam_range(weight.data<T>(), first.data<T>(), second.data<T>(), gradient.data<T>(), step, begin,
-               end);
+    adam_range(p.weight.data<T>(), p.first_moment.data<T>(), p.second_moment.data<T>(),
+               std::as_const(p.gradient).data<T>(), p.learning_rate, p.decay, step, begin, end);
   });
 }
 
-void sgd_slice(Array& weight, Array& velocity, const Array& gradient, const SgdStep& step,
-               int64_t begin, int64_t end) {
-  dispatch_floating("sgd", weight.dtype(), [&](auto zero) {
+void sgd_block(SgdParameter& p, const SgdStep& step, int64_t begin, int64_t end) {
+  dispatch_floating("sgd", p.weight.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    sgd_range(weight.data<T>(), velocity.defined() ? velocity.data<T>() : nullptr,
-              gradient.data<T>(), step, begin, end);
+    sgd_range(p.weight.data<T>(), p.velocity.defined() ? p.velocity.data<T>() : nullptr,
+              std::as_const(p.gradient).data<T>(), p.learning_rate, p.decay, step, begin, end);
   });
 }
 
-double squares_slice(const Array& x, int64_t begin, int64_t end) {
+double squares_block(const Array& x, int64_t begin, int64_t end) {
   return dispatch_floating("sum_of_squares", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* const in = x.data<T>();
-    double lanes[8] = {};
+    constexpr int64_t kLanes = 32;  // several vectors, whose additions do not wait for each other
+    double lanes[kLanes] = {};
     int64_t i = begin;
-    for (; i + 8 <= end; i += 8) {
-      for (int64_t lane = 0; lane < 8; ++lane) {
+    for (; i + kLanes <= end; i += kLanes) {
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
         const double value = static_cast<double>(in[i + lane]);
         lanes[lane] += value * value;
       }
@@ -99,36 +103,75 @@ HWY_AFTER_NAMESPACE();
 namespace gs::backend {
 namespace {
 
-HWY_EXPORT(adam_slice);
-HWY_EXPORT(sgd_slice);
-HWY_EXPORT(squares_slice);
+HWY_EXPORT(adam_block);
+HWY_EXPORT(sgd_block);
+HWY_EXPORT(squares_block);
 
-constexpr int64_t kGrain = 1 << 14;
+// Elements begin to end - 1 of one of several arrays, which are thought to lie end to end.
+struct Block {
+  size_t array;
+  int64_t begin, end;
+  int64_t place;  // of its beginning
+};
+
+// All elements of `count` arrays of sizes elements_of(i) in blocks.
+template <typename Elements>
+std::vector<Block> blocks_of(size_t count, const Elements& elements_of) {
+  constexpr int64_t kElements = 1 << 15;
+  std::vector<Block> blocks;
+  int64_t place = 0;
+  for (size_t array = 0; array < count; ++array) {
+    const int64_t elements = elements_of(array);
+    for (int64_t begin = 0; begin < elements; begin += kElements) {
+      const int64_t end = std::min(elements, begin + kElements);
+      blocks.push_back({array, begin, end, place});
+      place += end - begin;
+    }
+  }
+  return blocks;
+}
+
+// body(i) for each block i, the elements spread evenly over the threads.
+template <typename Body>
+void for_each_block(const std::vector<Block>& blocks, const Body& body) {
+  constexpr int64_t kGrain = 1 << 14;
+  if (blocks.empty()) return;
+  const int64_t elements = blocks.back().place + blocks.back().end - blocks.back().begin;
+  parallel_for(0, elements, kGrain, [&](int64_t first, int64_t last) {
+    const auto before = [](const Block& block, int64_t place) { return block.place < place; };
+    auto block = std::lower_bound(blocks.begin(), blocks.end(), first, before);
+    for (; block != blocks.end() && block->place < last; ++block)
+      body(static_cast<size_t>(block - blocks.begin()));
+  });
+}
 
 }  // namespace
 
-void adam(Cpu, Array& weight, Array& first_moment, Array& second_moment, const Array& gradient,
-          const AdamStep& step) {
-  parallel_for(0, weight.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(adam_slice)
-    (weight, first_moment, second_moment, gradient, step, begin, end);
+void adam(Cpu, std::span<AdamParameter> parameters, const AdamStep& step) {
+  const std::vector<Block> blocks =
+      blocks_of(parameters.size(), [&](size_t i) { return parameters[i].weight.elements(); });
+  for_each_block(blocks, [&](size_t i) {
+    HWY_DYNAMIC_DISPATCH(adam_block)
+    (parameters[blocks[i].array], step, blocks[i].begin, blocks[i].end);
   });
 }
 
-void sgd(Cpu, Array& weight, Array& velocity, const Array& gradient, const SgdStep& step) {
-  parallel_for(0, weight.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(sgd_slice)(weight, velocity, gradient, step, begin, end);
+void sgd(Cpu, std::span<SgdParameter> parameters, const SgdStep& step) {
+  const std::vector<Block> blocks =
+      blocks_of(parameters.size(), [&](size_t i) { return parameters[i].weight.elements(); });
+  for_each_block(blocks, [&](size_t i) {
+    HWY_DYNAMIC_DISPATCH(sgd_block)
+    (parameters[blocks[i].array], step, blocks[i].begin, blocks[i].end);
   });
 }
 
-double sum_of_squares(Cpu, const Array& x) {
-  const int64_t blocks = (x.elements() + kGrain - 1) / kGrain;
-  std::vector<double> sums(static_cast<size_t>(blocks));
-  parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
-    for (int64_t b = first; b < last; ++b) {
-      sums[static_cast<size_t>(b)] = HWY_DYNAMIC_DISPATCH(squares_slice)(
-          x, b * kGrain, std::min(x.elements(), (b + 1) * kGrain));
-    }
+double sum_of_squares(Cpu, std::span<const Array> arrays) {
+  const std::vector<Block> blocks =
+      blocks_of(arrays.size(), [&](size_t i) { return arrays[i].elements(); });
+  std::vector<double> sums(blocks.size());
+  for_each_block(blocks, [&](size_t i) {
+    sums[i] = HWY_DYNAMIC_DISPATCH(squares_block)(arrays[blocks[i].array], blocks[i].begin,
+                                                  blocks[i].end);
   });
   double total = 0;
   for (const double sum : sums) total += sum;
