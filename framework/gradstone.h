@@ -34,6 +34,7 @@
 #include "framework/ops/dropout.h"
 #include "framework/ops/elementwise_loss.h"
 #include "framework/ops/embedding.h"
+#include "framework/ops/history_attention.h"
 #include "framework/ops/indexing.h"
 #include "framework/ops/join.h"
 #include "framework/ops/layer_norm.h"

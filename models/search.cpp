@@ -105,11 +105,8 @@ class Sentence {
     if (is_full) cut(first_row, candidates);
     live_ = std::move(next);
     ++length_;
-    if (is_full || is_decided()) {
-      live_.clear();
-      return;
-    }
-    origins.insert(origins.end(), rows.begin(), rows.end());
+    drop_hopeless();
+    origins.insert(origins.end(), rows.begin(), rows.begin() + this->rows());
   }
 
   std::vector<Hypothesis> results() && {
@@ -171,17 +168,19 @@ class Sentence {
     }
   }
 
-  // Whether nothing that is followed can still enter the results.
-  bool is_decided() {
-    if (live_.empty()) return true;
-    if (config_.beam == 1 && !finished_.empty()) return true;
+  // Leaves off what can no longer enter the results. It stands behind all that can, and so would
+  // all that goes on from it: the others go on as they would beside it.
+  void drop_hopeless() {
+    if (config_.beam == 1 && !finished_.empty()) live_.clear();
     sort_finished();
     const size_t wanted = static_cast<size_t>(config_.nbest);
-    if (finished_.size() < wanted) return false;
+    if (finished_.size() < wanted) return;
     // A log-probability only falls, and its length can help it no further than the limit.
-    const double bound = length_score(live_.front().log_probability, maximum_length_ + 1,
-                                      config_.length_penalty, config_.alpha);
-    return bound <= finished_[wanted - 1].score;
+    while (!live_.empty() &&
+           length_score(live_.back().log_probability, maximum_length_ + 1, config_.length_penalty,
+                        config_.alpha) <= finished_[wanted - 1].score) {
+      live_.pop_back();
+    }
   }
 
   void sort_finished() {

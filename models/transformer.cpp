@@ -45,6 +45,18 @@ Tensor indices_of(std::span<const int32_t> tokens) {
   return Tensor::of<int32_t>({static_cast<int64_t>(tokens.size())}, {tokens.begin(), tokens.end()});
 }
 
+// The rows of a history (R, length) with one token more, which stands in the row itself.
+std::vector<int32_t> extended(const std::vector<int32_t>& history, int64_t rows, int64_t length) {
+  std::vector<int32_t> result;
+  result.reserve(static_cast<size_t>(rows * (length + 1)));
+  for (int64_t row = 0; row < rows; ++row) {
+    const auto first = history.begin() + row * length;
+    result.insert(result.end(), first, first + length);
+    result.push_back(static_cast<int32_t>(row));
+  }
+  return result;
+}
+
 // The norm after the last layer, which only the pre-norm form has.
 std::unique_ptr<nn::Child<nn::LayerNorm>> final_norm(nn::Module& owner,
                                                      const TransformerConfig& config) {
@@ -88,7 +100,7 @@ struct Transformer::Decoder : nn::Module {
     const AttentionContext memory_context{.query_offsets = state.row_offsets,
                                           .key_offsets = state.memory_offsets};
     for (int64_t i = 0; i < layers->size(); ++i) {
-      x = (*layers)[i].step(x, state.layers[static_cast<size_t>(i)], memory_context);
+      x = (*layers)[i].step(x, state.layers[static_cast<size_t>(i)], state.history, memory_context);
     }
     return norm ? (*norm)(x) : x;
   }
@@ -184,16 +196,20 @@ Tensor Transformer::step(std::span<const int32_t> tokens, DecoderState& state) c
         tokens.size());
   const std::vector<int32_t> positions(tokens.size(), static_cast<int32_t>(state.position));
   const Tensor x = embed(*target_embedding_, tokens, indices_of(positions));
+  state.history = extended(state.history, state.row_offsets.back(), state.position);
   ++state.position;
   return logits((*decoder_)->step(x, state));
 }
 
 void Transformer::select(DecoderState& state, const std::vector<int32_t>& rows,
                          std::vector<int32_t> row_offsets) {
-  const Tensor indices = indices_of(rows);
-  for (nn::DecoderLayerCache& layer : state.layers) {
-    if (layer.self.keys.defined()) layer.self = layer.self.select(indices);
+  std::vector<int32_t> history;
+  history.reserve(rows.size() * static_cast<size_t>(state.position));
+  for (const int32_t row : rows) {
+    const auto first = state.history.begin() + row * state.position;
+    history.insert(history.end(), first, first + state.position);
   }
+  state.history = std::move(history);
   state.row_offsets = std::move(row_offsets);
 }
 

@@ -40,6 +40,7 @@ struct EncodedSource {
 // Decoding token by token: one row for each hypothesis, those of one sentence side by side.
 struct DecoderState {
   std::vector<nn::DecoderLayerCache> layers;
+  std::vector<int32_t> history;         // (R, position): the row of each token taken so far
   std::vector<int32_t> row_offsets;     // (B + 1): the rows of each sentence
   std::vector<int32_t> memory_offsets;  // (B + 1)
   int64_t position = 0;                 // tokens taken so far
@@ -68,7 +69,7 @@ class Transformer : public nn::Module {
   // A state with one hypothesis for each sentence.
   DecoderState begin(const EncodedSource& source) const;
   // Takes one more token for each row and gives the logits of what follows, (R, V): those that
-  // decode gives at the last position.
+  // decode gives at the last position. There is no gradient: call it under NoGrad.
   Tensor step(std::span<const int32_t> tokens, DecoderState& state) const;
   // Goes on with the given rows, which may be repeated or left out; row_offsets are the new ones,
   // and sentences without rows stay empty.

@@ -1,8 +1,12 @@
 #include "models/translator.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <functional>
 #include <numeric>
 
+#include "framework/core/parallel.h"
 #include "framework/io/module_checkpoint.h"
 #include "models/transformer_config.h"
 
@@ -13,7 +17,7 @@ constexpr const char* kSourceVocabulary = "source_vocabulary";
 constexpr const char* kTargetVocabulary = "target_vocabulary";
 constexpr const char* kModelPrefix = "model/";  // in the checkpoint's configuration
 // Sentences searched at once: more fill the processor no better and their caches grow.
-constexpr int64_t kBatchTokens = 1500;
+constexpr int64_t kBatchTokens = 6000;
 
 const std::string& tokenizer_bytes(const Checkpoint& checkpoint, const std::string& name,
                                    const std::string& path) {
@@ -27,6 +31,51 @@ std::vector<std::string> words_of(const Vocabulary& vocabulary, std::span<const 
   std::vector<std::string> words;
   for (const int32_t token : tokens) words.emplace_back(vocabulary.token(token));
   return words;
+}
+
+// Which sentences are searched together, by number, without the empty ones: those of similar
+// length, so that they end together. The longest come first, which leaves the threads busy up to
+// the end.
+std::vector<std::vector<size_t>> batches_of(const std::vector<std::vector<int32_t>>& sources,
+                                            int64_t beam) {
+  std::vector<size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return sources[a].size() > sources[b].size(); });
+  std::vector<std::vector<size_t>> batches;
+  int64_t tokens = kBatchTokens;
+  for (const size_t i : order) {
+    if (sources[i].empty()) break;
+    if (tokens >= kBatchTokens) {
+      batches.emplace_back();
+      tokens = 0;
+    }
+    batches.back().push_back(i);
+    tokens += beam * static_cast<int64_t>(sources[i].size());
+  }
+  return batches;
+}
+
+// Calls body(0) to body(count - 1), each in one of the threads. The error of the first call that
+// failed is thrown on when all have ended.
+void for_each_at_once(size_t count, const std::function<void(size_t)>& body) {
+  if (count == 1) return body(0);  // which may use all threads itself
+  std::vector<std::exception_ptr> errors(count);
+  std::atomic<size_t> next{0};
+  const auto work = [&](int64_t, int64_t) {
+    for (size_t i = next++; i < count; i = next++) {
+      try {
+        body(i);
+      } catch (...) {
+        errors[i] = std::current_exception();
+        next = count;
+      }
+    }
+  };
+  parallel_for(0, threads(), 1, work);
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
 }
 
 }  // namespace
@@ -78,32 +127,21 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
           longest_line());
     if (tokens > 0) sources.back().push_back(kEndId);
   }
-  // Sentences of similar length are searched together, so that they end together.
-  std::vector<size_t> order(lines.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return sources[a].size() < sources[b].size(); });
   std::vector<std::vector<Translation>> results(lines.size(), {Translation{}});
-  size_t next = 0;
-  while (next < order.size() && sources[order[next]].empty()) ++next;
-  while (next < order.size()) {
+  const std::vector<std::vector<size_t>> batches = batches_of(sources, config.beam);
+  for_each_at_once(batches.size(), [&](size_t b) {
     Sequences batch;
-    const size_t first = next;
-    while (next < order.size() &&
-           (batch.count() == 0 ||
-            config.beam * static_cast<int64_t>(batch.tokens.size()) < kBatchTokens)) {
-      batch.append(sources[order[next++]]);
-    }
+    for (const size_t line : batches[b]) batch.append(sources[line]);
     const auto found = gs::translate(*transformer_, batch, config);
     for (size_t i = 0; i < found.size(); ++i) {
-      std::vector<Translation>& result = results[order[first + i]];
+      std::vector<Translation>& result = results[batches[b][i]];
       result.clear();
       for (const Hypothesis& hypothesis : found[i]) {
         result.push_back(
             {target_.decode(hypothesis.tokens), hypothesis.log_probability, hypothesis.score});
       }
     }
-  }
+  });
   return results;
 }
 

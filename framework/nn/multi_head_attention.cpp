@@ -1,7 +1,6 @@
 #include "framework/nn/multi_head_attention.h"
 
-#include "framework/ops/indexing.h"
-#include "framework/ops/join.h"
+#include "framework/ops/history_attention.h"
 
 namespace gs::nn {
 namespace {
@@ -16,19 +15,6 @@ int64_t checked_width(int64_t width, int64_t heads) {
 }
 
 }  // namespace
-
-void KeyValues::append(const KeyValues& more) {
-  if (!keys.defined()) {
-    *this = more;
-    return;
-  }
-  keys = concat({keys, more.keys}, 1);
-  values = concat({values, more.values}, 1);
-}
-
-KeyValues KeyValues::select(const Tensor& rows) const {
-  return {index_select(keys, 0, rows), index_select(values, 0, rows)};
-}
 
 MultiHeadAttention::MultiHeadAttention(int64_t width, Config config)
     : config(config),
@@ -65,6 +51,14 @@ Tensor MultiHeadAttention::attend(const Tensor& query_input, const KeyValues& me
                              context.key_offsets, options);
   if (context.weights != nullptr) *context.weights = attention.weights;
   return output(attention.output);
+}
+
+Tensor MultiHeadAttention::extend(const Tensor& x, TokenHistory& history,
+                                  std::span<const int32_t> rows) const {
+  const KeyValues token = project(x, x);
+  history.keys.push_back(token.keys);
+  history.values.push_back(token.values);
+  return output(history_attention(query(x), history.keys, history.values, rows, config.heads));
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& query_input, const Tensor& key_input,

@@ -19,15 +19,15 @@ struct AttentionContext {
   Tensor* weights = nullptr;              // where to put the weights (B, H, T, S), if wanted
 };
 
-// Projected keys and values, (..., S, C) each: computed once and attended to many times, or grown
-// row by row while decoding.
+// Projected keys and values, (..., S, C) each: computed once and attended to many times.
 struct KeyValues {
   Tensor keys, values;
+};
 
-  // Dense (B, S, C): puts further positions behind these.
-  void append(const KeyValues& more);
-  // Dense (B, S, C): the sequences `rows`, in that order; a beam search goes on with them.
-  KeyValues select(const Tensor& rows) const;
+// Keys and values of rows that grow token by token, as decoding makes them: those of each token,
+// (rows of that time, C).
+struct TokenHistory {
+  std::vector<Tensor> keys, values;
 };
 
 // Attention with `heads` of width C / heads between linear projections.
@@ -52,6 +52,9 @@ struct MultiHeadAttention : Module {
   KeyValues project(const Tensor& key_input, const Tensor& value_input) const;
   Tensor attend(const Tensor& query_input, const KeyValues& memory,
                 const AttentionContext& context) const;
+  // One more token a row, x (R, C) -> (R, C): puts its keys and values behind the T - 1 tokens of
+  // `history`. Row r sees row rows[r * T + t] of token t; see history_attention.
+  Tensor extend(const Tensor& x, TokenHistory& history, std::span<const int32_t> rows) const;
 
   const Config config;
   Child<Linear> query, key, value, output;

@@ -72,15 +72,11 @@ Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory
 }
 
 Tensor TransformerDecoderLayer::step(const Tensor& x, DecoderLayerCache& cache,
+                                     std::span<const int32_t> rows,
                                      const AttentionContext& memory_context) const {
-  const auto self_attend = [&](const Tensor& h) {
-    const Tensor row = reshape(h, {h.size(0), 1, h.size(1)});  // (R, 1, C)
-    cache.self.append(self_attention->project(row, row));
-    return reshape(self_attention->attend(row, cache.self, {}), {h.size(0), h.size(1)});
-  };
-  return decode(*this, x, self_attend, [&](const Tensor& h) {
-    return cross_attention->attend(h, cache.memory, memory_context);
-  });
+  return decode(
+      *this, x, [&](const Tensor& h) { return self_attention->extend(h, cache.self, rows); },
+      [&](const Tensor& h) { return cross_attention->attend(h, cache.memory, memory_context); });
 }
 
 }  // namespace gs::nn

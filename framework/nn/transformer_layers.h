@@ -34,7 +34,7 @@ struct TransformerEncoderLayer : Module {
 
 // What one decoder layer remembers while it decodes token by token.
 struct DecoderLayerCache {
-  KeyValues self;    // (R, tokens so far, C)
+  TokenHistory self;
   KeyValues memory;  // of the encoder's output
 };
 
@@ -46,8 +46,9 @@ struct TransformerDecoderLayer : Module {
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionContext& context,
                     const AttentionContext& memory_context) const;
   // One more token for each of R hypotheses, x (R, C) -> (R, C): the same as the last position of a
-  // whole pass. `cache.memory` must be projected before; `cache.self` grows.
-  Tensor step(const Tensor& x, DecoderLayerCache& cache,
+  // whole pass. `cache.memory` must be projected before; `cache.self` grows. `rows` (R, tokens so
+  // far) tells where the tokens of each hypothesis stand: see MultiHeadAttention::extend.
+  Tensor step(const Tensor& x, DecoderLayerCache& cache, std::span<const int32_t> rows,
               const AttentionContext& memory_context) const;
 
   const bool pre_norm;

@@ -209,6 +209,37 @@ TEST(Search, AWideBeamFindsWhatAnExhaustiveSearchFinds) {
   }
 }
 
+// Hypotheses that cannot win leave the batch, sentences that are decided leave it whole, and what
+// stays is named by its old row.
+TEST(Search, WhatCannotWinLeavesTheBatch) {
+  SearchModel model = first_order(kPublished);
+  std::vector<size_t> rows;
+  const auto step = model.step;
+  model.step = [&](std::span<const int32_t> tokens, int64_t count) {
+    rows.push_back(tokens.size());
+    return step(tokens, count);
+  };
+  std::vector<std::vector<int32_t>> origins, offsets;
+  model.select = [&](const std::vector<int32_t>& chosen, std::vector<int32_t> row_offsets) {
+    origins.push_back(chosen);
+    offsets.push_back(std::move(row_offsets));
+  };
+  // "bE" has log .36; "aa" and "ab", log .2 and log .15, cannot reach it any more.
+  const std::vector<int64_t> limits{4};
+  const SearchConfig one{.beam = 2, .nbest = 1, .alpha = 0};
+  EXPECT_THAT(texts_of(beam_search(model, limits, one)[0]), ElementsAre("bE"));
+  EXPECT_THAT(rows, ElementsAre(1, 2));
+  EXPECT_THAT(origins, ElementsAre(ElementsAre(0, 0)));
+  EXPECT_THAT(offsets, ElementsAre(ElementsAre(0, 2)));
+  // With a length penalty of 1 "bE" has -0.51, and "aa" might come to log .2 / 5 = -0.32.
+  rows.clear();
+  origins.clear();
+  offsets.clear();
+  const SearchConfig by_length{.beam = 2, .nbest = 1, .alpha = 1};
+  EXPECT_THAT(texts_of(beam_search(model, limits, by_length)[0]), ElementsAre("bE"));
+  EXPECT_THAT(rows, ElementsAre(1, 2, 2, 1));
+}
+
 TEST(Search, SentencesEndByThemselves) {
   const std::vector<int64_t> limits{1, 4, 2};
   const SearchConfig config{.beam = 3, .nbest = 2, .alpha = 1};

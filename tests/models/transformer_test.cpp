@@ -250,8 +250,11 @@ TEST(Transformer, TakesEmptyBatchesAndEmptySentences) {
   const Loss loss = cross_entropy(none, Tensor::of<int32_t>({0}, {}));
   loss.mean().backward();
   model->clear_gradients();
-  DecoderState state = model->begin(model->encode(Sequences()));
-  EXPECT_EQ(model->step({}, state).shape(), Shape({0, 11}));
+  {
+    const NoGrad no_grad;
+    DecoderState state = model->begin(model->encode(Sequences()));
+    EXPECT_EQ(model->step({}, state).shape(), Shape({0, 11}));
+  }
 
   const std::vector<std::vector<int32_t>> sources{{}, {5, 2}, {}}, targets{{1, 4}, {}, {1}};
   const Tensor logits = (*model)(sequences(sources), sequences(targets));

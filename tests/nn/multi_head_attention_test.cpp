@@ -7,6 +7,7 @@
 
 #include "framework/backend/memory.h"
 #include "framework/ops/cast.h"
+#include "framework/ops/reshape.h"
 #include "framework/ops/slice.h"
 #include "tests/support/module_case.h"
 #include "tests/support/numbers.h"
@@ -177,46 +178,46 @@ TEST(MultiHeadAttention, PaddingChangesNothing) {
 }
 
 // meta-pytorch/torchtune#959; lucidrains/x-transformers#311, #322
-TEST(MultiHeadAttention, CachedPiecesEqualTheWholePass) {
+TEST(MultiHeadAttention, TokenByTokenEqualsTheWholePass) {
   MultiHeadAttention attention(6, {.heads = 2});
   prepare(attention);
+  const NoGrad no_grad;
   const Tensor x = random_tensor<double>({2, 6, 6}, 1);
   const Tensor whole = attention(x, x, x, {.causal = true});
-  for (const std::vector<int64_t>& pieces :
-       {std::vector<int64_t>{1, 1, 1, 1, 1, 1}, {3, 1, 2}, {6}, {1, 5}}) {
-    nn::KeyValues cache;
-    int64_t start = 0;
-    for (const int64_t length : pieces) {
-      const Tensor piece = slice(x, 1, start, start + length);
-      cache.append(attention.project(piece, piece));
-      EXPECT_EQ(cache.keys.shape(), Shape({2, start + length, 6}));
-      const Tensor y = attention.attend(piece, cache, {.causal = true});
-      expect_near(y, rows_of(whole, start, start + length), 1e-12);
-      start += length;
-    }
+  nn::TokenHistory history;
+  std::vector<int32_t> rows;
+  for (int64_t t = 0; t < 6; ++t) {
+    rows.assign(static_cast<size_t>(t) + 1, 0);
+    rows.insert(rows.end(), static_cast<size_t>(t) + 1, 1);
+    const Tensor y = attention.extend(reshape(slice(x, 1, t, t + 1), {2, 6}), history, rows);
+    expect_near(y, rows_of(whole, t, t + 1), 1e-12);
+    EXPECT_EQ(history.keys.size(), static_cast<size_t>(t) + 1);
   }
 }
 
-TEST(MultiHeadAttention, TheCacheFollowsABeamSearch) {
+TEST(MultiHeadAttention, TheHistoryFollowsABeamSearch) {
   MultiHeadAttention attention(4, {.heads = 2});
   prepare(attention);
-  const Tensor x = random_tensor<double>({2, 3, 4}, 1), next = random_tensor<double>({3, 1, 4}, 2);
-  nn::KeyValues cache;
-  cache.append(attention.project(x, x));
-  const Tensor rows = Tensor::of<int32_t>({3}, {1, 0, 1});
-  nn::KeyValues chosen = cache.select(rows);
-  chosen.append(attention.project(next, next));
-  const Tensor y = attention.attend(next, chosen, {.causal = true});
-  for (int64_t hypothesis = 0; hypothesis < 3; ++hypothesis) {
-    const int64_t from = hypothesis == 1 ? 0 : 1;
-    std::vector<double> history = slice(x, 0, from, from + 1).values<double>();
-    const std::vector<double> last = slice(next, 0, hypothesis, hypothesis + 1).values<double>();
-    history.insert(history.end(), last.begin(), last.end());
-    const Tensor whole = Tensor::of<double>({1, 4, 4}, history);
-    expect_near(slice(y, 0, hypothesis, hypothesis + 1),
-                rows_of(attention(whole, whole, whole, {.causal = true}), 3, 4), 1e-12);
+  const NoGrad no_grad;
+  const Tensor first = random_tensor<double>({2, 4}, 1), second = random_tensor<double>({3, 4}, 2),
+               third = random_tensor<double>({2, 4}, 3);
+  nn::TokenHistory history;
+  attention.extend(first, history, std::vector<int32_t>{0, 1});
+  attention.extend(second, history, std::vector<int32_t>{1, 0, 0, 1, 1, 2});
+  const std::vector<int32_t> rows{1, 2, 0, 0, 1, 1};
+  const Tensor y = attention.extend(third, history, rows);
+  for (int64_t row = 0; row < 2; ++row) {
+    std::vector<double> tokens;
+    for (int64_t t = 0; t < 3; ++t) {
+      const Tensor& token = t == 0 ? first : t == 1 ? second : third;
+      const int64_t from = rows[static_cast<size_t>(3 * row + t)];
+      const std::vector<double> values = slice(token, 0, from, from + 1).values<double>();
+      tokens.insert(tokens.end(), values.begin(), values.end());
+    }
+    const Tensor whole = Tensor::of<double>({1, 3, 4}, tokens);
+    expect_near(slice(y, 0, row, row + 1),
+                rows_of(attention(whole, whole, whole, {.causal = true}), 2, 3), 1e-12);
   }
-  EXPECT_EQ(cache.keys.size(1), 3);  // the old one is as it was
 }
 
 // pytorch/pytorch#188765, sgl-project/sglang#34474
