@@ -218,6 +218,25 @@ TEST(Arithmetic, PowersOfZeroAndToZero) {
   EXPECT_EQ(pow(a, 2).values<double>(), (std::vector<double>{0, 0, 4, 4}));
 }
 
+// The power of 2 is a product of its own.
+TEST(Arithmetic, SquaresAreThePowersOfTwo) {
+  const std::vector<float> values{-0.0f, 3, -1.7f, 1e-30f, 1e30f, INFINITY, -INFINITY, NAN};
+  Tensor x = Tensor::of<float>({8}, values), other = x;
+  x.set_needs_grad(), other.set_needs_grad();
+  const Tensor twos(Array::full({8}, 2, kFloat32)), dy = Tensor::of<float>({8}, values);
+  const Tensor square = pow(x, 2), power = pow(other, twos);
+  square.backward(dy), power.backward(dy);
+  for (const auto& [got, expected] : {std::pair{square, power}, {x.gradient(), other.gradient()}}) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const float a = got.values<float>()[i], b = expected.values<float>()[i];
+      if (std::isnan(b))
+        EXPECT_TRUE(std::isnan(a)) << values[i];
+      else
+        EXPECT_FLOAT_EQ(a, b) << values[i];
+    }
+  }
+}
+
 TEST(Arithmetic, NotANumberAndInfinityGoThrough) {
   test::for_each_instruction_set([] {
     const Tensor nan(Array::full({21}, NAN, kFloat32)), one(Array::full({21}, 1, kFloat32));

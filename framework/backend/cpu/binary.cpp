@@ -3,6 +3,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "framework/backend/unary.h"
 #include "framework/core/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -250,18 +251,27 @@ HWY_EXPORT(gradients);
 // Powers take some hundred times as long as sums.
 int64_t grain_of(Binary operation) { return operation == Binary::kPow ? 1 << 10 : 1 << 15; }
 
+// Whether it is a^2 of an array, by far the most frequent power: a product, rounded as well.
+bool is_square(Binary operation, const Operand& a, const Operand& b, const Shape& shape) {
+  return operation == Binary::kPow && b.array() == nullptr && b.number() == 2 &&
+         a.array() != nullptr && a.array()->shape() == shape;
+}
+
 }  // namespace
 
-void binary(Cpu, Binary operation, Array& y, const Operand& a, const Operand& b) {
+void binary(Cpu cpu, Binary operation, Array& y, const Operand& a, const Operand& b) {
   if (y.elements() == 0) return;
+  if (is_square(operation, a, b, y.shape())) return unary(cpu, Unary::kSquare, y, *a.array());
   parallel_for(0, y.elements(), grain_of(operation), [&](int64_t first, int64_t last) {
     HWY_DYNAMIC_DISPATCH(values)(operation, y, a, b, first, last);
   });
 }
 
-void binary_gradient(Cpu, Binary operation, Side side, Array& dx, const Operand& a,
+void binary_gradient(Cpu cpu, Binary operation, Side side, Array& dx, const Operand& a,
                      const Operand& b, const Array& dy) {
   if (dx.elements() == 0) return;
+  if (side == Side::kA && is_square(operation, a, b, dx.shape()))
+    return unary_gradient(cpu, Unary::kSquare, dx, *a.array(), dy);
   parallel_for(0, dx.elements(), grain_of(operation), [&](int64_t first, int64_t last) {
     HWY_DYNAMIC_DISPATCH(gradients)(operation, side, dx, a, b, dy, first, last);
   });

@@ -27,11 +27,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename T>
 T largest(const T* x, int64_t classes) {
   const hn::ScalableTag<T> d;
-  constexpr T kLowest = -std::numeric_limits<T>::infinity();
-  auto lanes = hn::Set(d, kLowest);
-  for_each_vector(d, classes,
-                  [&](auto at) HWY_ATTR { lanes = hn::Max(lanes, load(d, x, at, kLowest)); });
-  return max_of(d, lanes);
+  return max_of(d, max_vectors(d, x, classes));
 }
 
 // Sums over a row of x - shift, and of its exponentials, which go to `powers` unless it is null.

@@ -5,8 +5,55 @@
 
 #include "framework/core/parallel.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "framework/backend/cpu/embedding.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+// Bound by memory: the rows that are taken, and backward the whole gradient of the table.
+HWY_BEFORE_NAMESPACE();
+namespace gs::backend::HWY_NAMESPACE {
+namespace {
+
+// y (width) = the sum of the rows of x at `order[0, count)`.
+template <typename T>
+void sum_rows(T* y, const T* x, const int64_t* order, int64_t count, int64_t width) {
+  if (count == 0) return void(std::fill_n(y, width, T{0}));
+  if (count == 1) return void(std::copy_n(x + order[0] * width, width, y));
+  constexpr int64_t kTile = 64;
+  for (int64_t first = 0; first < width; first += kTile) {
+    double sum[kTile] = {};
+    const int64_t columns = std::min(kTile, width - first);
+    for (int64_t k = 0; k < count; ++k) {
+      const T* const row = x + order[k] * width + first;
+      for (int64_t j = 0; j < columns; ++j) sum[j] += static_cast<double>(row[j]);
+    }
+    for (int64_t j = 0; j < columns; ++j) y[first + j] = static_cast<T>(sum[j]);
+  }
+}
+
+// Rows first to last - 1 of dweight, from the positions of each.
+void sum_positions(Array& dweight, const Array& dy, const int64_t* start, const int64_t* order,
+                   int64_t first, int64_t last) {
+  const int64_t width = dweight.shape()[1];
+  dispatch_floating("embedding", dweight.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t v = first; v < last; ++v) {
+      sum_rows(dweight.data<T>() + v * width, dy.data<T>(), order + start[v],
+               start[v + 1] - start[v], width);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace gs::backend::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace gs::backend {
 namespace {
+
+HWY_EXPORT(sum_positions);
 
 constexpr int64_t kGrain = 1 << 15;
 
@@ -38,23 +85,6 @@ Positions positions_by_row(const Array& indices, int64_t rows, std::optional<int
   return positions;
 }
 
-// y (width) = the sum of the rows of x at `order[0, count)`.
-template <typename T>
-void sum_rows(T* y, const T* x, const int64_t* order, int64_t count, int64_t width) {
-  if (count == 0) return void(std::fill_n(y, width, T{0}));
-  if (count == 1) return void(std::copy_n(x + order[0] * width, width, y));
-  constexpr int64_t kTile = 64;
-  for (int64_t first = 0; first < width; first += kTile) {
-    double sum[kTile] = {};
-    const int64_t columns = std::min(kTile, width - first);
-    for (int64_t k = 0; k < count; ++k) {
-      const T* const row = x + order[k] * width + first;
-      for (int64_t j = 0; j < columns; ++j) sum[j] += static_cast<double>(row[j]);
-    }
-    for (int64_t j = 0; j < columns; ++j) y[first + j] = static_cast<T>(sum[j]);
-  }
-}
-
 }  // namespace
 
 void embedding(Cpu, Array& y, const Array& weight, const Array& indices) {
@@ -75,17 +105,11 @@ void embedding_backward(Cpu, Array& dweight, const Array& dy, const Array& indic
                         std::optional<int64_t> padding_index) {
   const int64_t rows = dweight.shape()[0], width = dweight.shape()[1];
   const Positions positions = positions_by_row(indices, rows, padding_index);
-  const int64_t* const start = positions.start.data();
-  const int64_t* const order = positions.order.data();
-  dispatch_floating("embedding", dweight.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    T* const out = dweight.data<T>();
-    const T* const in = dy.data<T>();
-    parallel_for(0, rows, rows_per_piece(width), [&](int64_t first, int64_t last) {
-      for (int64_t v = first; v < last; ++v)
-        sum_rows(out + v * width, in, order + start[v], start[v + 1] - start[v], width);
-    });
+  parallel_for(0, rows, rows_per_piece(width), [&](int64_t first, int64_t last) {
+    HWY_DYNAMIC_DISPATCH(sum_positions)
+    (dweight, dy, positions.start.data(), positions.order.data(), first, last);
   });
 }
 
 }  // namespace gs::backend
+#endif

@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <limits>
 
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
@@ -110,6 +111,17 @@ HWY_INLINE void store(D d, V value, T* y, Part place) {
 }
 
 #endif
+
+// The largest elements, one a lane; a NaN may count as the smallest.
+template <class D, typename T = hwy::HWY_NAMESPACE::TFromD<D>>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> max_vectors(D d, const T* x, int64_t length) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  constexpr T kLowest = -std::numeric_limits<T>::infinity();
+  return fold_vectors(
+      d, length, hn::Set(d, kLowest),
+      [&](auto max, auto at) HWY_ATTR { return hn::Max(max, load(d, x, at, kLowest)); },
+      [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
+}
 
 // The sum and the largest of all lanes.
 template <class D, class V>

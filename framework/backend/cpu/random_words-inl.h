@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 
 // How many words more than asked for the buffer of random_words must hold.
-inline constexpr int64_t kRandomWordsSlack = 8 + HWY_MAX_BYTES / 2;
+inline constexpr int64_t kRandomWordsSlack = 8 + HWY_MAX_BYTES;
 
 // The words of the elements first to first + count - 1, as stream.words(i / 4)[i % 4] gives them:
 // written to `buffer`, which holds count + kRandomWordsSlack words. Returns where the first one is.
@@ -52,25 +52,36 @@ HWY_INLINE const uint32_t* random_words(const RandomStream& stream, int64_t firs
   const auto number0 = hn::Set(d, stream.number), number1 = hn::Set(d, stream.number >> 32);
   const auto low = hn::Set(d, 0xFFFFFFFF);
   const int64_t skipped = first % 4;
-  for (int64_t i = 0; i < skipped + count; i += 4 * lanes) {
-    auto c0 = block, c1 = hn::ShiftRight<32>(block), c2 = number0, c3 = number1;
+  const auto step = hn::Set(d, static_cast<uint64_t>(lanes));
+  // Two at a time: the rounds of one wait for its products, those of the other fill the gaps.
+  for (int64_t i = 0; i < skipped + count; i += 8 * lanes) {
+    auto a0 = block, a1 = hn::ShiftRight<32>(block), a2 = number0, a3 = number1;
+    block = hn::Add(block, step);
+    auto b0 = block, b1 = hn::ShiftRight<32>(block), b2 = number0, b3 = number1;
+    block = hn::Add(block, step);
     uint32_t key0 = static_cast<uint32_t>(stream.seed);
     uint32_t key1 = static_cast<uint32_t>(stream.seed >> 32);
     for (int round = 0; round < 10; ++round) {
-      const auto product0 = multiply(c0, factor0), product1 = multiply(c2, factor1);
-      c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(product1), c1), hn::Set(d, uint64_t{key0}));
-      c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(product0), c3), hn::Set(d, uint64_t{key1}));
-      c1 = product1;
-      c3 = product0;
+      const auto keys0 = hn::Set(d, uint64_t{key0}), keys1 = hn::Set(d, uint64_t{key1});
+      const auto a_product0 = multiply(a0, factor0), a_product1 = multiply(a2, factor1);
+      const auto b_product0 = multiply(b0, factor0), b_product1 = multiply(b2, factor1);
+      a0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a_product1), a1), keys0);
+      a2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a_product0), a3), keys1);
+      b0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b_product1), b1), keys0);
+      b2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b_product0), b3), keys1);
+      a1 = a_product1, a3 = a_product0, b1 = b_product1, b3 = b_product0;
       key0 += 0x9E3779B9;
       key1 += 0xBB67AE85;
     }
-    const auto words01 = hn::Or(hn::And(c0, low), hn::ShiftLeft<32>(c1));
-    const auto words23 = hn::Or(hn::And(c2, low), hn::ShiftLeft<32>(c3));
-    hn::StoreU(hn::BitCast(d32, hn::InterleaveLower(d, words01, words23)), d32, buffer + i);
-    hn::StoreU(hn::BitCast(d32, hn::InterleaveUpper(d, words01, words23)), d32,
-               buffer + i + 2 * lanes);
-    block = hn::Add(block, hn::Set(d, static_cast<uint64_t>(lanes)));
+    const auto write = [&](auto c0, auto c1, auto c2, auto c3, uint32_t* words) HWY_ATTR {
+      const auto words01 = hn::Or(hn::And(c0, low), hn::ShiftLeft<32>(c1));
+      const auto words23 = hn::Or(hn::And(c2, low), hn::ShiftLeft<32>(c3));
+      hn::StoreU(hn::BitCast(d32, hn::InterleaveLower(d, words01, words23)), d32, words);
+      hn::StoreU(hn::BitCast(d32, hn::InterleaveUpper(d, words01, words23)), d32,
+                 words + 2 * lanes);
+    };
+    write(a0, a1, a2, a3, buffer + i);
+    write(b0, b1, b2, b3, buffer + i + 4 * lanes);
   }
   return buffer + skipped;
 }

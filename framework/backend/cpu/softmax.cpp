@@ -38,6 +38,15 @@ struct Along {
   HWY_INLINE V max(D d, V value) const {
     return hn::MaxOfLanes(d, value);
   }
+  // The largest of the elements, and the sum of what step(total, at) adds up.
+  template <class D, typename T>
+  HWY_INLINE hn::Vec<D> max_of(D d, const T* x) const {
+    return hn::MaxOfLanes(d, max_vectors(d, x, length));
+  }
+  template <class D, class Step>
+  HWY_INLINE hn::Vec<D> sum_of(D d, Step&& step) const {
+    return hn::SumOfLanes(d, sum_vectors(d, length, step));
+  }
   template <class D, class V>
   HWY_INLINE V log(D d, V value) const {
     return hn::Set(d, std::log(hn::GetLane(value)));
@@ -63,6 +72,18 @@ struct Across {
   HWY_INLINE V max(D, V value) const {
     return value;
   }
+  template <class D, typename T>
+  HWY_INLINE hn::Vec<D> max_of(D d, const T* x) const {
+    auto max = hn::Set(d, -kInfinity<T>);
+    for_each(d, [&](auto at) HWY_ATTR { max = hn::Max(max, load(d, x, at, -kInfinity<T>)); });
+    return max;
+  }
+  template <class D, class Step>
+  HWY_INLINE hn::Vec<D> sum_of(D d, Step&& step) const {
+    auto total = hn::Zero(d);
+    for_each(d, [&](auto at) HWY_ATTR { total = step(total, at); });
+    return total;
+  }
   template <class D, class V>
   HWY_INLINE V log(D d, V value) const {
     return apply_lanes(d, value, [](hn::TFromD<D> lane) { return std::log(lane); });
@@ -73,9 +94,7 @@ struct Across {
 template <class D, class Line, typename T>
 HWY_INLINE hn::Vec<D> max_of_line(D d, const Line& line, const T* x) {
   const auto lowest = hn::Set(d, -kInfinity<T>);
-  auto max = lowest;
-  line.for_each(d, [&](auto at) HWY_ATTR { max = hn::Max(max, load(d, x, at, -kInfinity<T>)); });
-  max = line.max(d, max);
+  const auto max = line.max_of(d, x);
   return hn::IfThenElse(hn::Eq(max, lowest), hn::Zero(d), max);
 }
 
@@ -120,10 +139,9 @@ struct SoftmaxBackward {
   template <class Line, typename T>
   void operator()(const Line& line, T* dx, const T* y, const T* dy) const {
     const hn::ScalableTag<T> d;
-    auto sum = hn::Zero(d);
-    line.for_each(
-        d, [&](auto at) HWY_ATTR { sum = hn::MulAdd(load(d, dy, at), load(d, y, at), sum); });
-    sum = line.sum(d, sum);
+    const auto sum = line.sum_of(d, [&](auto total, auto at) HWY_ATTR {
+      return hn::MulAdd(load(d, dy, at), load(d, y, at), total);
+    });
     line.for_each(d, [&](auto at) HWY_ATTR {
       store(d, hn::Mul(load(d, y, at), hn::Sub(load(d, dy, at), sum)), dx, at);
     });
