@@ -21,6 +21,10 @@ struct GemmSizes {
 void gemm(Cpu, const GemmSizes& sizes, const float* a, const float* b, float* c);
 void gemm(Cpu, const GemmSizes& sizes, const double* a, const double* b, double* c);
 
+// Opens the libraries: after it no call of gemm fails for want of them, as it must not in the body
+// of a parallel_for.
+void prepare_gemm(Cpu);
+
 // `count` products; matrix i of an operand starts at its offset i, counted in elements.
 struct GemmBatch {
   int64_t count = 1;

@@ -1,5 +1,6 @@
 #include "framework/nn/feed_forward.h"
 
+#include "framework/ops/linear.h"
 #include "framework/ops/unary.h"
 
 namespace gs::nn {
@@ -17,8 +18,8 @@ FeedForward::FeedForward(int64_t width, int64_t inner_width, Config config)
       dropout(*this, "dropout", config.dropout) {}
 
 Tensor FeedForward::operator()(const Tensor& x) const {
-  const Tensor inner = first(x);
-  return second(dropout(config.activation == Activation::kRelu ? relu(inner) : gelu(inner)));
+  if (config.activation == Activation::kGelu) return second(dropout(gelu(first(x))));
+  return second(linear_relu(x, first->weight, first->bias, config.dropout, training()));
 }
 
 }  // namespace gs::nn

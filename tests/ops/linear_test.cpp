@@ -3,8 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
+#include "framework/ops/arithmetic.h"
+#include "framework/ops/dropout.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/unary.h"
 #include "framework/tensor/gradcheck.h"
+#include "tests/support/instruction_sets.h"
+#include "tests/support/operation_case.h"
 #include "tests/support/support.h"
 
 namespace gs {
@@ -67,6 +74,104 @@ TEST(Linear, RefusesWrongSizes) {
               linear(x, numbers<double>({4, 5}, 1));
             }),
             "linear: input is float32 on cpu, weight float64 on cpu; convert one");
+}
+
+// Dropout that is the same at every call.
+Tensor fused(const std::vector<Tensor>& in, double probability) {
+  Generator generator(5);
+  return linear_relu(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), probability, true, generator);
+}
+
+Tensor composed(const std::vector<Tensor>& in, double probability) {
+  Generator generator(5);
+  return dropout(relu(linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor())), probability, true,
+                 generator);
+}
+
+// Values and gradients of both, which may sum in another order.
+template <typename T>
+void expect_equal_to_parts(int64_t rows, int64_t in, int64_t out, double probability) {
+  std::vector<Tensor> inputs{numbers<T>({rows, in}, 1), numbers<T>({out, in}, 2),
+                             numbers<T>({out}, 3)};
+  for (Tensor& input : inputs) input.set_needs_grad();
+  const Tensor upstream = numbers<T>({rows, out}, 4);
+  std::vector<std::vector<double>> results[2];
+  for (const bool whole : {true, false}) {
+    const Tensor y = whole ? fused(inputs, probability) : composed(inputs, probability);
+    results[whole].push_back(y.value().to(kFloat64).values<double>());
+    y.backward(upstream);
+    for (Tensor& input : inputs) {
+      results[whole].push_back(input.gradient().value().to(kFloat64).values<double>());
+      input.clear_gradient();
+    }
+  }
+  const double tolerance = sizeof(T) == 4 ? 2e-5 : 1e-12;
+  for (size_t r = 0; r < results[0].size(); ++r) {
+    ASSERT_EQ(results[0][r].size(), results[1][r].size());
+    for (size_t i = 0; i < results[0][r].size(); ++i) {
+      ASSERT_NEAR(results[1][r][i], results[0][r][i], tolerance * (1 + std::abs(results[0][r][i])))
+          << "result " << r << " element " << i << " of " << rows << " x " << in << " x " << out;
+    }
+  }
+}
+
+TEST(LinearRelu, EqualsItsParts) {
+  test::for_each_instruction_set([] {
+    // Fewer rows than outputs, blocks of rows with a rest, odd widths, nothing at all.
+    for (const auto& [rows, in, out] : {std::tuple(3, 5, 7),
+                                        {1, 1, 1},
+                                        {40, 3, 130},
+                                        {600, 9, 17},
+                                        {1300, 4, 33},
+                                        {0, 3, 2},
+                                        {2, 0, 3},
+                                        {5, 3, 0}}) {
+      for (const double probability : {0.0, 0.3}) {
+        expect_equal_to_parts<float>(rows, in, out, probability);
+        expect_equal_to_parts<double>(rows, in, out, probability);
+      }
+    }
+  });
+}
+
+TEST(LinearRelu, DoesWhatEveryOperationMust) {
+  const std::vector<Tensor> inputs{numbers<double>({6, 5}, 1), numbers<double>({4, 5}, 2),
+                                   numbers<double>({4}, 3)};
+  for (const double probability : {0.0, 0.4}) {
+    const auto operation = [&](const std::vector<Tensor>& in) { return fused(in, probability); };
+    test::check_operation("linear_relu", operation, inputs);
+    test::check_operation("linear_relu without bias", operation, {inputs[0], inputs[1]});
+  }
+}
+
+TEST(LinearRelu, KeepsNanAndInfinity) {
+  const Tensor x = Tensor::of<float>({3, 1}, {NAN, INFINITY, -INFINITY});
+  const std::vector<float> y = linear_relu(x, Tensor::of<float>({1, 1}, {1})).values<float>();
+  EXPECT_TRUE(std::isnan(y[0]));
+  EXPECT_EQ(y[1], INFINITY);
+  EXPECT_EQ(y[2], 0);
+}
+
+TEST(LinearRelu, DropsInTrainingOnly) {
+  const Tensor x = numbers<float>({50, 8}, 1), weight = numbers<float>({8, 8}, 2);
+  Generator generator(1);
+  EXPECT_EQ(linear_relu(x, weight, Tensor(), 0.5, false, generator).values<float>(),
+            linear_relu(x, weight).values<float>());
+  EXPECT_EQ(generator.state().next_stream, 0u);
+  EXPECT_EQ(sum(linear_relu(x, weight, Tensor(), 1, true, generator)).item(), 0);
+}
+
+TEST(LinearRelu, RefusesWrongUse) {
+  const Tensor x = numbers<float>({2, 5}, 1);
+  EXPECT_EQ(test::error_of([&] {
+              linear_relu(x, numbers<float>({4, 6}, 2));
+            }),
+            "linear_relu: the last size of the input must be 6, got [2, 5]; weights are (out, in), "
+            "here [4, 6]");
+  EXPECT_EQ(test::error_of([&] {
+              linear_relu(x, numbers<float>({4, 5}, 2), Tensor(), 1.5);
+            }),
+            "linear_relu: dropout must be in [0, 1], got 1.5");
 }
 
 }  // namespace
