@@ -16,6 +16,7 @@
 #include "framework/backend/gemm.h"
 #include "framework/backend/memory.h"
 #include "framework/core/parallel.h"
+#include "framework/core/profiler.h"
 #include "framework/core/random.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/clip.h"
@@ -144,16 +145,28 @@ int64_t resident_peak_megabytes() {
   return usage.ru_maxrss / 1024;
 }
 
+// Forward, backward and other milliseconds a step.
+nlohmann::ordered_json operation_times(const Profile& profile, int64_t steps) {
+  nlohmann::ordered_json times;
+  for (const Profile::Operation& operation : profile.operations) {
+    for (const Profile::Cost& cost : operation.costs) {
+      times[operation.name].push_back(
+          std::round(static_cast<double>(cost.self) / static_cast<double>(steps) / 1e3) / 1e3);
+    }
+  }
+  return times;
+}
+
 int run(int argc, char** argv) {
   std::string name = "tiny", lengths_path = GS_SOURCE_DIR "/tools/benchmark/lengths.json";
-  int64_t steps = 20, warm_up = 3;
+  int64_t steps = 15, warm_up = 15;
   int threads_wanted = threads();
   Options options("training_step", "Times the training step of a translation Transformer.");
   options.bind("model", name, "tiny (d 128, 4+4 layers) or small (d 256, 3+3)",
                one_of({"tiny", "small"}));
   options.bind("lengths", lengths_path, "JSON: batches of [source, target] token counts");
   options.bind("steps", steps, "timed steps", at_least(1));
-  options.bind("warm-up", warm_up, "steps before", at_least(0));
+  options.bind("warm-up", warm_up, "steps before these; 15 see every batch", at_least(0));
   options.bind("threads", threads_wanted, "of the kernels", between(1, 1024));
   if (!options.parse(argc, argv)) return 0;
   set_threads(threads_wanted);
@@ -167,7 +180,12 @@ int run(int argc, char** argv) {
   Trainer trainer(config);
   std::vector<double> times;
   double tokens = 0, operations = 0, loss = 0;
+  int64_t peak_before = 0;
   for (int64_t i = 0; i < warm_up + steps; ++i) {
+    if (i == warm_up) {
+      peak_before = resident_peak_megabytes();
+      start_profiling();
+    }
     const size_t at = static_cast<size_t>(i) % batches.size();
     const double start = seconds_now();
     loss = trainer.step(batches[at]);
@@ -176,6 +194,7 @@ int run(int argc, char** argv) {
     tokens += static_cast<double>(batches[at].target_labels.tokens.size());
     operations += model_operations(config, lengths[at]);
   }
+  const Profile profile = stop_profiling();
   double total = 0;
   for (const double time : times) total += time;
   const int64_t peak = resident_peak_megabytes();
@@ -192,8 +211,10 @@ int run(int argc, char** argv) {
       {"sgemm_limit_gflops", limit / 1e9},
       {"share_of_limit", operations / total / limit},
       {"peak_memory_mb", peak},
+      {"peak_growth_mb", peak - peak_before},  // over the timed steps
       {"peak_arrays_mb", memory_figures().peak >> 20},
-      {"loss", loss}};
+      {"loss", loss},
+      {"step_ms_by_operation", operation_times(profile, steps)}};
   std::printf("%s\n", result.dump().c_str());
   return 0;
 }
