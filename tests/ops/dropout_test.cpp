@@ -52,6 +52,8 @@ TEST(Dropout, FollowsItsDefinitionAtEverySize) {
       expect_definition<float>(count, 0.3, {7, 0});
       expect_definition<double>(count, 0.3, {7, 0});
     }
+    // One to three times as many words as are computed side by side.
+    for (int64_t count = 90; count < 400; count += 7) expect_definition<float>(count, 0.3, {7, 0});
     // All four words of seed and stream number count.
     expect_definition<float>(2000, 0.5, {0xFEDCBA9876543210, 0x0123456789ABCDEF});
     expect_definition<double>(2000, 0.9, {0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFE});

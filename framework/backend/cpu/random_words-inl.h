@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 
 // How many words more than asked for the buffer of random_words must hold.
-inline constexpr int64_t kRandomWordsSlack = 8 + HWY_MAX_BYTES;
+inline constexpr int64_t kRandomWordsSlack = 8 + HWY_MAX_BYTES / 2;
 
 // The words of the elements first to first + count - 1, as stream.words(i / 4)[i % 4] gives them:
 // written to `buffer`, which holds count + kRandomWordsSlack words. Returns where the first one is.
@@ -32,57 +32,72 @@ HWY_INLINE const uint32_t* random_words(const RandomStream& stream, int64_t firs
   return buffer + skipped;
 }
 #else
+// Blocks of four words, side by side: a lane of 64 bits holds one word of a counter below; what is
+// above never reaches a result.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D> >
+struct PhiloxBlocks {
+  HWY_INLINE void round(D d, V keys0, V keys1) {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::Repartition<uint32_t, D> d32;
+    const V product0 = hn::MulEven(hn::BitCast(d32, c0), hn::BitCast(d32, hn::Set(d, 0xD2511F53)));
+    const V product1 = hn::MulEven(hn::BitCast(d32, c2), hn::BitCast(d32, hn::Set(d, 0xCD9E8D57)));
+    c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(product1), c1), keys0);
+    c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(product0), c3), keys1);
+    c1 = product1;
+    c3 = product0;
+  }
+  // Interleaving the blocks within 128 bits puts them in order.
+  HWY_INLINE void write(D d, uint32_t* words) const {
+    namespace hn = hwy::HWY_NAMESPACE;
+    const hn::Repartition<uint32_t, D> d32;
+    const V low = hn::Set(d, 0xFFFFFFFF);
+    const V words01 = hn::Or(hn::And(c0, low), hn::ShiftLeft<32>(c1));
+    const V words23 = hn::Or(hn::And(c2, low), hn::ShiftLeft<32>(c3));
+    hn::StoreU(hn::BitCast(d32, hn::InterleaveLower(d, words01, words23)), d32, words);
+    hn::StoreU(hn::BitCast(d32, hn::InterleaveUpper(d, words01, words23)), d32,
+               words + 2 * static_cast<int64_t>(hn::Lanes(d)));
+  }
+
+  V c0, c1, c2, c3;
+};
+
 HWY_INLINE const uint32_t* random_words(const RandomStream& stream, int64_t first, int64_t count,
                                         uint32_t* HWY_RESTRICT buffer) {
   namespace hn = hwy::HWY_NAMESPACE;
-  // A lane of 64 bits holds one word of a counter below; what is above never reaches a result.
-  const hn::ScalableTag<uint64_t> d;
-  const hn::Repartition<uint32_t, decltype(d)> d32;
+  using D = hn::ScalableTag<uint64_t>;
+  const D d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto multiply = [&](auto a, auto b) HWY_ATTR {
-    return hn::MulEven(hn::BitCast(d32, a), hn::BitCast(d32, b));
-  };
-  // Even lanes count the first half of the blocks, odd lanes the second half: interleaving the
-  // results within 128 bits then puts them in order.
+  // Even lanes count the first half of the blocks, odd lanes the second half.
   HWY_ALIGN uint64_t start[HWY_MAX_BYTES / 8];
   for (int64_t i = 0; i < lanes; ++i)
     start[i] = static_cast<uint64_t>(first / 4 + i / 2 + (i % 2) * (lanes / 2));
-  auto block = hn::Load(d, start);
-  const auto factor0 = hn::Set(d, 0xD2511F53), factor1 = hn::Set(d, 0xCD9E8D57);
-  const auto number0 = hn::Set(d, stream.number), number1 = hn::Set(d, stream.number >> 32);
-  const auto low = hn::Set(d, 0xFFFFFFFF);
-  const int64_t skipped = first % 4;
+  auto counter = hn::Load(d, start);
   const auto step = hn::Set(d, static_cast<uint64_t>(lanes));
-  // Two at a time: the rounds of one wait for its products, those of the other fill the gaps.
-  for (int64_t i = 0; i < skipped + count; i += 8 * lanes) {
-    auto a0 = block, a1 = hn::ShiftRight<32>(block), a2 = number0, a3 = number1;
-    block = hn::Add(block, step);
-    auto b0 = block, b1 = hn::ShiftRight<32>(block), b2 = number0, b3 = number1;
-    block = hn::Add(block, step);
+  const auto next_blocks = [&]() HWY_ATTR {
+    const PhiloxBlocks<D> blocks{counter, hn::ShiftRight<32>(counter), hn::Set(d, stream.number),
+                                 hn::Set(d, stream.number >> 32)};
+    counter = hn::Add(counter, step);
+    return blocks;
+  };
+  const auto write = [&](uint32_t* words, auto... blocks) HWY_ATTR {
     uint32_t key0 = static_cast<uint32_t>(stream.seed);
     uint32_t key1 = static_cast<uint32_t>(stream.seed >> 32);
     for (int round = 0; round < 10; ++round) {
       const auto keys0 = hn::Set(d, uint64_t{key0}), keys1 = hn::Set(d, uint64_t{key1});
-      const auto a_product0 = multiply(a0, factor0), a_product1 = multiply(a2, factor1);
-      const auto b_product0 = multiply(b0, factor0), b_product1 = multiply(b2, factor1);
-      a0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a_product1), a1), keys0);
-      a2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(a_product0), a3), keys1);
-      b0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b_product1), b1), keys0);
-      b2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(b_product0), b3), keys1);
-      a1 = a_product1, a3 = a_product0, b1 = b_product1, b3 = b_product0;
+      (blocks.round(d, keys0, keys1), ...);
       key0 += 0x9E3779B9;
       key1 += 0xBB67AE85;
     }
-    const auto write = [&](auto c0, auto c1, auto c2, auto c3, uint32_t* words) HWY_ATTR {
-      const auto words01 = hn::Or(hn::And(c0, low), hn::ShiftLeft<32>(c1));
-      const auto words23 = hn::Or(hn::And(c2, low), hn::ShiftLeft<32>(c3));
-      hn::StoreU(hn::BitCast(d32, hn::InterleaveLower(d, words01, words23)), d32, words);
-      hn::StoreU(hn::BitCast(d32, hn::InterleaveUpper(d, words01, words23)), d32,
-                 words + 2 * lanes);
-    };
-    write(a0, a1, a2, a3, buffer + i);
-    write(b0, b1, b2, b3, buffer + i + 4 * lanes);
+    ((blocks.write(d, words), words += 4 * lanes), ...);
+  };
+  const int64_t skipped = first % 4;
+  int64_t i = 0;
+  // Four at a time: while the rounds of one wait for its products, the others have theirs.
+  for (; i + 12 * lanes < skipped + count; i += 16 * lanes) {
+    const auto a = next_blocks(), b = next_blocks(), c = next_blocks(), e = next_blocks();
+    write(buffer + i, a, b, c, e);
   }
+  for (; i < skipped + count; i += 4 * lanes) write(buffer + i, next_blocks());
   return buffer + skipped;
 }
 #endif
