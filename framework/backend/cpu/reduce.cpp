@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "framework/backend/copy.h"
 #include "framework/backend/cpu/fold.h"
@@ -132,32 +131,6 @@ void argmax(Cpu, Array& y, const Array& x, Rows rows) {
           }
         }
       }
-    });
-  });
-}
-
-void logsumexp(Cpu cpu, Array& y, const Array& x, Rows rows) {
-  // With 0 for an infinite maximum no infinity is subtracted from another.
-  max(cpu, y, x, rows);
-  Array shift = y.to(kFloat64);
-  double* const by = shift.data<double>();
-  for_each_row<double>(shift, [&](int64_t row) { return std::isinf(by[row]) ? 0.0 : by[row]; });
-  const Array sums = fold_rows(Fold::kExponentials, x, rows, shift);
-  const double* const total = sums.data<double>();
-  dispatch_floating("logsumexp", x.dtype(), [&](auto zero) {
-    for_each_row<decltype(zero)>(y, [&](int64_t row) { return by[row] + std::log(total[row]); });
-  });
-}
-
-void logsumexp_backward(Cpu, Array& dx, const Array& dy, const Array& x, const Array& y,
-                        Rows rows) {
-  dispatch_floating("logsumexp", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    T* const out = dx.data<T>();
-    const T *const gradient = dy.data<T>(), *const in = x.data<T>(), *const value = y.data<T>();
-    for_each_element(rows, [=](int64_t i, int64_t row) {
-      const bool nothing = value[row] == -std::numeric_limits<T>::infinity();
-      out[i] = nothing ? T(0) : gradient[row] * std::exp(in[i] - value[row]);
     });
   });
 }
