@@ -45,7 +45,16 @@ struct SumFold {
   static HWY_INLINE V join(D, V a, V b) {
     return hn::Add(a, b);
   }
+  template <class D, class V>
+  static HWY_INLINE double join_lanes(D d, V value) {
+    return hn::GetLane(hn::SumOfLanes(d, value));
+  }
 };
+// Of the lanes of an extremum: their reduction leaves NaN out.
+template <class D, class V, typename T = hn::TFromD<D>>
+HWY_INLINE T nan_or(D d, V value, T extremum) {
+  return hn::AllFalse(d, hn::IsNaN(value)) ? extremum : std::numeric_limits<T>::quiet_NaN();
+}
 template <typename T>
 struct Sum : SumFold<T> {
   template <class D, class V>
@@ -93,6 +102,10 @@ struct Max {
     return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
   }
   template <class D, class V>
+  static HWY_INLINE T join_lanes(D d, V value) {
+    return nan_or(d, value, hn::GetLane(hn::MaxOfLanes(d, value)));
+  }
+  template <class D, class V>
   static HWY_INLINE V step(D d, V max, V x, V) {
     return join(d, max, x);
   }
@@ -106,19 +119,14 @@ struct Min {
     return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
   }
   template <class D, class V>
+  static HWY_INLINE T join_lanes(D d, V value) {
+    return nan_or(d, value, hn::GetLane(hn::MinOfLanes(d, value)));
+  }
+  template <class D, class V>
   static HWY_INLINE V step(D d, V min, V x, V) {
     return join(d, min, x);
   }
 };
-
-// The result of one value after another.
-template <class F, typename R>
-R join_lanes(const R* lanes, int64_t count) {
-  const hn::CappedTag<R, 1> one;
-  auto result = hn::Set(one, F::kInitial);
-  for (int64_t i = 0; i < count; ++i) result = F::join(one, result, hn::Set(one, lanes[i]));
-  return hn::GetLane(result);
-}
 
 // The fold of `count` elements one after another, with four independent chains.
 template <class F, typename T, typename R = typename F::Result>
@@ -139,9 +147,7 @@ R fold_along(const T* x, int64_t count, R parameter) {
     const auto step = F::step(d, a, load_wide(d, x, Part{i, count - i}), p);
     a = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(count - i)), step, a);
   }
-  HWY_ALIGN R all[hn::MaxLanes(d)];
-  hn::Store(F::join(d, F::join(d, a, b), F::join(d, c, e)), d, all);
-  return join_lanes<F>(all, lanes);
+  return F::join_lanes(d, F::join(d, F::join(d, a, b), F::join(d, c, e)));
 }
 
 // The folds of `width` rows side by side, `stride` from one element of a row to the next.
