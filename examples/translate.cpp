@@ -19,7 +19,7 @@ struct Call {
   int64_t beam = 5, nbest = 1;
   double alpha = 1;
   bool scores = false, attention = false;
-  int64_t batch_lines = 256;
+  int64_t batch_lines = 1024;
   int threads = gs::threads();
 };
 
