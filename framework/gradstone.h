@@ -45,6 +45,7 @@
 #include "framework/ops/permute.h"
 #include "framework/ops/reduce.h"
 #include "framework/ops/reshape.h"
+#include "framework/ops/residual.h"
 #include "framework/ops/rms_norm.h"
 #include "framework/ops/slice.h"
 #include "framework/ops/softmax.h"

@@ -9,4 +9,7 @@ namespace gs::backend {
 // has the same form. y may be x.
 void dropout(Cpu, Array& y, const Array& x, const DropoutMask& mask);
 
+// y = x + dropout(branch)
+void residual(Cpu, Array& y, const Array& x, const Array& branch, const DropoutMask& mask);
+
 }  // namespace gs::backend

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "framework/backend/array.h"
+#include "framework/backend/dropout_mask.h"
 
 namespace gs::backend {
 
@@ -16,12 +17,19 @@ struct NormOptions {
 void layer_norm(Cpu, Array& y, Array& statistics, const Array& x, const Array& weight,
                 const Array& bias, NormOptions options);
 
+// The same for sum = x + dropout(branch) in place of x; `sum` (N, C) is kept for the gradient.
+void residual_layer_norm(Cpu, Array& y, Array& sum, Array& statistics, const Array& x,
+                         const Array& branch, const DropoutMask& dropout, const Array& weight,
+                         const Array& bias, NormOptions options);
+
 // Gradients from dy (N, C); those that are undefined are not computed. The sums over rows are taken
 // in blocks that depend on N alone.
 struct NormGradients {
   Array dx, dweight, dbias;
+  Array dbranch;  // dropout(dx), the gradient of a residual branch; it needs dx
 };
 void layer_norm_backward(Cpu, NormGradients& gradients, const Array& dy, const Array& x,
-                         const Array& statistics, const Array& weight, NormOptions options);
+                         const Array& statistics, const Array& weight, NormOptions options,
+                         const DropoutMask& dropout = {});
 
 }  // namespace gs::backend

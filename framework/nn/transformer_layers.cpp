@@ -1,7 +1,7 @@
 #include "framework/nn/transformer_layers.h"
 
-#include "framework/ops/arithmetic.h"
 #include "framework/ops/reshape.h"
+#include "framework/ops/residual.h"
 
 namespace gs::nn {
 namespace {
@@ -21,8 +21,10 @@ FeedForward::Config feed_forward_config(const TransformerLayerConfig& config) {
 template <typename Function>
 Tensor residual(const Tensor& x, const LayerNorm& norm, const Dropout& dropout, bool pre_norm,
                 const Function& function) {
-  if (pre_norm) return x + dropout(function(norm(x)));
-  return norm(x + dropout(function(x)));
+  const double probability = dropout.probability;
+  if (pre_norm) return gs::residual(x, function(norm(x)), probability, dropout.training());
+  return residual_layer_norm(x, function(x), norm.weight, norm.bias, norm.epsilon, probability,
+                             dropout.training());
 }
 
 // The decoder layer over any way to attend.

@@ -54,6 +54,22 @@ void drop(T* y, const T* x, const DropoutMask& mask, int64_t first, int64_t coun
   }
 }
 
+// y = x + the same of branch.
+template <typename T>
+void add_dropped(T* HWY_RESTRICT y, const T* HWY_RESTRICT x, const T* HWY_RESTRICT branch,
+                 const DropoutMask& mask, int64_t first, int64_t count) {
+  if (mask.threshold == 0) {
+    for (int64_t i = 0; i < count; ++i) y[i] = x[i] + branch[i];
+    return;
+  }
+  constexpr int64_t kPiece = 1024;
+  for (int64_t start = 0; start < count; start += kPiece) {
+    const int64_t end = start + HWY_MIN(kPiece, count - start);
+    drop(y + start, branch + start, mask, first + start, end - start);
+    for (int64_t i = start; i < end; ++i) y[i] += x[i];
+  }
+}
+
 }  // namespace gs::backend::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

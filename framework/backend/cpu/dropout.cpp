@@ -13,11 +13,20 @@
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 
-void drop_float(float* y, const float* x, const DropoutMask& mask, int64_t first, int64_t last) {
-  drop(y + first, x + first, mask, first, last - first);
+void drop_range(Array& y, const Array& x, const DropoutMask& mask, int64_t first, int64_t last) {
+  dispatch_floating("dropout", y.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    drop(y.data<T>() + first, x.data<T>() + first, mask, first, last - first);
+  });
 }
-void drop_double(double* y, const double* x, const DropoutMask& mask, int64_t first, int64_t last) {
-  drop(y + first, x + first, mask, first, last - first);
+
+void add_dropped_range(Array& y, const Array& x, const Array& branch, const DropoutMask& mask,
+                       int64_t first, int64_t last) {
+  dispatch_floating("residual", y.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    add_dropped(y.data<T>() + first, x.data<T>() + first, branch.data<T>() + first, mask, first,
+                last - first);
+  });
 }
 
 }  // namespace gs::backend::HWY_NAMESPACE
@@ -26,17 +35,20 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gs::backend {
 
-HWY_EXPORT(drop_float);
-HWY_EXPORT(drop_double);
+HWY_EXPORT(drop_range);
+HWY_EXPORT(add_dropped_range);
+
+constexpr int64_t kGrain = 1 << 14;
 
 void dropout(Cpu, Array& y, const Array& x, const DropoutMask& mask) {
-  constexpr int64_t kGrain = 1 << 14;
   parallel_for(0, x.elements(), kGrain, [&](int64_t first, int64_t last) {
-    if (x.dtype() == kFloat32) {
-      HWY_DYNAMIC_DISPATCH(drop_float)(y.data<float>(), x.data<float>(), mask, first, last);
-    } else {
-      HWY_DYNAMIC_DISPATCH(drop_double)(y.data<double>(), x.data<double>(), mask, first, last);
-    }
+    HWY_DYNAMIC_DISPATCH(drop_range)(y, x, mask, first, last);
+  });
+}
+
+void residual(Cpu, Array& y, const Array& x, const Array& branch, const DropoutMask& mask) {
+  parallel_for(0, x.elements(), kGrain, [&](int64_t first, int64_t last) {
+    HWY_DYNAMIC_DISPATCH(add_dropped_range)(y, x, branch, mask, first, last);
   });
 }
 

@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "framework/backend/cpu/drop-inl.h"
 #include "framework/backend/cpu/lanes-inl.h"
 
 // Bound by memory where the rows leave the second-level cache, by arithmetic before.
@@ -158,10 +159,33 @@ void normalize(Array& y, Array& statistics, const Array& x, const Array& weight,
   });
 }
 
+// The same for sum = x + dropout(branch) in place of x.
+void normalize_sum(Array& y, Array& sum, Array& statistics, const Array& x, const Array& branch,
+                   const DropoutMask& dropout, const Array& weight, const Array& bias,
+                   NormOptions options, int64_t first, int64_t last) {
+  dispatch_floating("residual_layer_norm", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const int64_t width = x.shape()[x.rank() - 1];
+    const Forward<T> a{y.data<T>(),
+                       statistics.data<T>(),
+                       sum.data<T>(),
+                       data_or_null<T>(weight),
+                       data_or_null<T>(bias),
+                       width,
+                       options};
+    for (int64_t row = first; row < last; row += kBlock) {
+      const int64_t end = std::min(last, row + kBlock), start = row * width;
+      add_dropped(sum.data<T>() + start, x.data<T>() + start, branch.data<T>() + start, dropout,
+                  start, (end - row) * width);
+      normalize_block(a, row, end);
+    }
+  });
+}
+
 // Block `b` of `block` rows; its sums go to scratch[b] unless scratch is undefined.
-void normalize_backward(Array& dx, Array& scratch, const Array& dy, const Array& x,
-                        const Array& statistics, const Array& weight, bool centered, int64_t b,
-                        int64_t block) {
+void normalize_backward(NormGradients& gradients, Array& scratch, const Array& dy, const Array& x,
+                        const Array& statistics, const Array& weight, bool centered,
+                        const DropoutMask& dropout, int64_t b, int64_t block) {
   dispatch_floating("layer_norm", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const int64_t width = x.shape()[x.rank() - 1];
@@ -171,10 +195,13 @@ void normalize_backward(Array& dx, Array& scratch, const Array& dy, const Array&
       std::fill_n(sums, 2 * width, T{0});
     }
     const Backward<T> a{
-        data_or_null<T>(dx),     sums,  dy.data<T>(), x.data<T>(), statistics.data<T>(),
-        data_or_null<T>(weight), width, centered};
+        data_or_null<T>(gradients.dx), sums,  dy.data<T>(), x.data<T>(), statistics.data<T>(),
+        data_or_null<T>(weight),       width, centered};
     const int64_t last = std::min(statistics.shape()[0], (b + 1) * block);
     for (int64_t row = b * block; row < last; ++row) normalize_row_backward(a, row);
+    if (!gradients.dbranch.defined()) return;
+    const int64_t start = b * block * width;
+    drop(gradients.dbranch.data<T>() + start, a.dx + start, dropout, start, last * width - start);
   });
 }
 
@@ -187,6 +214,7 @@ namespace gs::backend {
 namespace {
 
 HWY_EXPORT(normalize);
+HWY_EXPORT(normalize_sum);
 HWY_EXPORT(normalize_backward);
 
 constexpr int64_t kGrain = 1 << 14;
@@ -222,8 +250,20 @@ void layer_norm(Cpu, Array& y, Array& statistics, const Array& x, const Array& w
   });
 }
 
+void residual_layer_norm(Cpu, Array& y, Array& sum, Array& statistics, const Array& x,
+                         const Array& branch, const DropoutMask& dropout, const Array& weight,
+                         const Array& bias, NormOptions options) {
+  if (x.elements() == 0) return;
+  const int64_t grain = std::max<int64_t>(1, kGrain / x.shape()[x.rank() - 1]);
+  parallel_for(0, statistics.shape()[0], grain, [&](int64_t first, int64_t last) {
+    HWY_DYNAMIC_DISPATCH(normalize_sum)
+    (y, sum, statistics, x, branch, dropout, weight, bias, options, first, last);
+  });
+}
+
 void layer_norm_backward(Cpu, NormGradients& gradients, const Array& dy, const Array& x,
-                         const Array& statistics, const Array& weight, NormOptions options) {
+                         const Array& statistics, const Array& weight, NormOptions options,
+                         const DropoutMask& dropout) {
   const int64_t rows = statistics.shape()[0], width = x.shape()[x.rank() - 1];
   if (width == 0) return;
   const int64_t block = std::max<int64_t>(16, (rows + 63) / 64);
@@ -231,13 +271,13 @@ void layer_norm_backward(Cpu, NormGradients& gradients, const Array& dy, const A
   Array scratch;
   if (gradients.dweight.defined() || gradients.dbias.defined())
     scratch = Array::empty({blocks, 2, width}, x.dtype());
-  parallel_for(0, blocks, std::max<int64_t>(1, kGrain / (block * width)),
-               [&](int64_t first, int64_t last) {
-                 for (int64_t b = first; b < last; ++b) {
-                   HWY_DYNAMIC_DISPATCH(normalize_backward)
-                   (gradients.dx, scratch, dy, x, statistics, weight, options.centered, b, block);
-                 }
-               });
+  parallel_for(
+      0, blocks, std::max<int64_t>(1, kGrain / (block * width)), [&](int64_t first, int64_t last) {
+        for (int64_t b = first; b < last; ++b) {
+          HWY_DYNAMIC_DISPATCH(normalize_backward)
+          (gradients, scratch, dy, x, statistics, weight, options.centered, dropout, b, block);
+        }
+      });
   sum_blocks(gradients.dweight, scratch, 0);
   sum_blocks(gradients.dbias, scratch, 1);
 }
