@@ -14,6 +14,7 @@
 #include "framework/backend/cpu/exp_lanes-inl.h"
 #include "framework/backend/cpu/lanes-inl.h"
 
+// Bound by memory: each operand is read once, broadcast ones a tile at a time; powers by std::pow.
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "framework/core/parallel.h"
 
+// Bound by memory: each operand is read once.
 namespace gs::backend {
 namespace {
 

@@ -14,6 +14,7 @@
 #include "framework/backend/cpu/exp_lanes-inl.h"
 #include "framework/backend/cpu/lanes-inl.h"
 
+// Bound by memory; the logistic loss by its exponentials.
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 namespace {

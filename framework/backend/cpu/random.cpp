@@ -6,6 +6,8 @@
 
 #include "framework/core/parallel.h"
 
+// Bound by arithmetic: ten rounds of two products for four words, and logarithm, sine and cosine
+// for normal numbers.
 namespace gs::backend {
 namespace {
 

@@ -7,6 +7,7 @@
 #include "framework/backend/cpu/fold.h"
 #include "framework/core/parallel.h"
 
+// Bound by memory; the folds themselves are in fold.cpp.
 namespace gs::backend {
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include "framework/core/parallel.h"
 
+// Bound by memory: one read, one write.
 namespace gs::backend {
 
 void scale(Cpu, Array& y, const Array& x, double factor) {

@@ -12,6 +12,8 @@
 #include "framework/backend/cpu/exp_lanes-inl.h"
 #include "framework/backend/cpu/lanes-inl.h"
 
+// Bound by memory where the formula is short, by the arithmetic of the polynomials where it has
+// an exponential, logarithm or error function.
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 namespace {
