@@ -25,8 +25,8 @@ void residual_layer_norm(Cpu, Array& y, Array& sum, Array& statistics, const Arr
 // Gradients from dy (N, C); those that are undefined are not computed. The sums over rows are taken
 // in blocks that depend on N alone.
 struct NormGradients {
-  Array dx, dweight, dbias;
-  Array dbranch;  // dropout(dx), the gradient of a residual branch; it needs dx
+  Array dx = {}, dweight = {}, dbias = {};
+  Array dbranch = {};  // dropout(dx), the gradient of a residual branch; it needs dx
 };
 void layer_norm_backward(Cpu, NormGradients& gradients, const Array& dy, const Array& x,
                          const Array& statistics, const Array& weight, NormOptions options,
