@@ -9,7 +9,7 @@ Tensor random_values(const Shape& shape, uint64_t seed) {
   return Tensor(random_array(shape, seed));
 }
 
-// Batch, queries, keys, heads, head width, dropout in percent.
+// Batch, queries, keys, heads, head width, dropout in percent, whether causal.
 struct Case {
   explicit Case(const benchmark::State& state)
       : batch(state.range(0)),
@@ -17,6 +17,7 @@ struct Case {
         keys(state.range(2)),
         width(state.range(4)) {
     options.heads = state.range(3);
+    options.causal = state.range(6) != 0;
     options.dropout = 0.01 * static_cast<double>(state.range(5));
     options.training = true;
     const int64_t columns = options.heads * width;
@@ -59,15 +60,17 @@ void attention_forward_and_backward(benchmark::State& state) {
   count_operations(state, 3 * c.operations());
 }
 
-// A toy step, training steps of about 4096 tokens by their length, and one step of a search over
-// 100 hypotheses.
+// A toy step, a translation model's, training steps of about 4096 tokens by their length, and one
+// step of a search over 100 hypotheses.
 void lengths(benchmark::internal::Benchmark* benchmark) {
-  benchmark->ArgNames({"batch", "queries", "keys", "heads", "width", "dropout"})->UseRealTime();
-  benchmark->Args({64, 10, 10, 4, 16, 0})->Args({100, 1, 100, 4, 16, 0});
+  benchmark->ArgNames({"batch", "queries", "keys", "heads", "width", "dropout", "causal"});
+  benchmark->UseRealTime();
+  benchmark->Args({64, 10, 10, 4, 16, 0, 0})->Args({100, 1, 100, 4, 16, 0, 0});
+  for (const int64_t causal : {0, 1}) benchmark->Args({240, 17, 17, 4, 32, 0, causal});
   for (const int64_t length : {14, 32, 64, 128})
     for (const int64_t dropout : {0, 10})
-      benchmark->Args({4096 / length, length, length, 8, 32, dropout});
-  benchmark->Args({64, 64, 64, 8, 64, 0});
+      benchmark->Args({4096 / length, length, length, 8, 32, dropout, 0});
+  benchmark->Args({64, 64, 64, 8, 64, 0, 0});
 }
 
 BENCHMARK(attention_forward)->Apply(lengths);

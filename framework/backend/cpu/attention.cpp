@@ -1,3 +1,5 @@
+// Bound by arithmetic: of products of 10 to 100 rows and columns, whose operands are in cache, and
+// of the exponential functions.
 #include "framework/backend/attention.h"
 
 #include <algorithm>
@@ -43,65 +45,104 @@ void apply_masks(T* HWY_RESTRICT x, int64_t count, const AttentionInputs& inputs
   }
 }
 
-// The softmax of the first `count` elements of a row in place; the others, up to the whole vectors
-// of `stride`, become 0. Without an element above -infinity all are 0.
+// So many queries are finished before the next ones, which keeps their weights in cache.
+constexpr int64_t kQueries = 8 * kTileRows;
+
+// Rows of weights of some queries: in scratch memory, in whole vectors, and those to keep, `width`
+// each; dropout's factors. The last two may be null.
 template <typename T>
-HWY_INLINE void softmax_row(T* x, int64_t count, int64_t stride) {
+struct Weights {
+  Matrix<T> scratch;
+  T* kept;
+  const T* factors;
+  int64_t width;
+};
+
+// The softmax of the first visible(i) elements of each row of the scratch in place, kept before
+// dropout; the other elements become 0. Without one above -infinity all are 0. Goes over all rows
+// in each of three steps, since what one row needs to be summed up takes longer than to compute.
+template <typename T, typename Visible>
+HWY_INLINE void softmax_rows(const Weights<T>& weights, int64_t rows, const Visible& visible) {
   const hn::ScalableTag<T> d;
-  std::fill(x + padded<T>(count), x + stride, T{0});
-  if (count == 0) return;
-  auto largest = hn::Set(d, -kInfinity<T>);
-  for_each_vector(d, count, [&](auto at) HWY_ATTR {
-    largest = hn::Max(largest, load(d, x, at, -kInfinity<T>));
-  });
-  const T maximum = max_of(d, largest);
-  // A maximum may pass over NaN, which must not look like a masked row.
-  if (maximum == -kInfinity<T> &&
-      std::none_of(x, x + count, [](T value) { return std::isnan(value); })) {
-    std::fill_n(x, padded<T>(count), T{0});
-    return;
+  const auto lowest = hn::Set(d, -kInfinity<T>), zero = hn::Zero(d);
+  T maximum[kQueries], total[kQueries];
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* const x = weights.scratch.row(i);
+    const int64_t count = visible(i);
+    auto largest = lowest;
+    for_each_vector(d, count, [&](auto at) HWY_ATTR {
+      const auto value = load(d, x, whole(at));
+      largest = hn::Max(largest, hn::IfThenElse(before(d, whole(at), count), value, lowest));
+    });
+    maximum[i] = max_of(d, largest);
   }
-  const auto shift = hn::Set(d, maximum);
-  auto total = hn::Zero(d);
-  for_each_vector(d, count, [&](auto at) HWY_ATTR {
-    const auto value = exp_lanes(d, hn::Sub(load(d, x, at, -kInfinity<T>), shift));
-    const auto counted = inside(d, value, at);
-    total = hn::Add(total, counted);
-    store(d, counted, x, whole(at));
-  });
-  const auto factor = hn::Set(d, 1 / sum_of(d, total));
-  for_each_vector(d, count, [&](auto at) HWY_ATTR {
-    store(d, inside(d, hn::Mul(load(d, x, whole(at)), factor), at), x, whole(at));
-  });
+  for (int64_t i = 0; i < rows; ++i) {
+    T* const x = weights.scratch.row(i);
+    // Of a row without anything to see the exponentials are 0.
+    const auto shift = hn::Set(d, maximum[i] == -kInfinity<T> ? T{0} : maximum[i]);
+    auto sum = zero;
+    for_each_vector(d, visible(i), [&](auto at) HWY_ATTR {
+      const auto value = exp_of_nonpositive_lanes(d, hn::Sub(load(d, x, whole(at)), shift));
+      sum = hn::Add(sum, inside(d, value, at));
+      store(d, value, x, whole(at));
+    });
+    total[i] = sum_of(d, sum);
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    T* const x = weights.scratch.row(i);
+    const int64_t count = visible(i);
+    const auto factor = hn::Set(d, total[i] == 0 ? T{0} : 1 / total[i]);
+    for_each_vector(d, weights.width, [&](auto at) HWY_ATTR {
+      // The factor may be NaN, which must not reach the others.
+      auto value =
+          hn::IfThenElseZero(before(d, whole(at), count), hn::Mul(load(d, x, whole(at)), factor));
+      if (weights.kept != nullptr) store(d, value, weights.kept + i * weights.width, at);
+      if (weights.factors != nullptr)
+        value = drop(d, value, load(d, weights.factors + i * weights.width, at));
+      store(d, value, x, whole(at));
+    });
+  }
 }
 
 template <typename T>
 void attend(T* output, T* kept, const AttentionInputs& inputs, const AttentionPlan& plan,
             const AttentionHead& head) {
   const AttentionSequence& sequence = head.sequence;
-  const int64_t queries = sequence.queries, width = sequence.weights_width;
-  const int64_t stride = padded<T>(width);
-  const Matrix<T> weights{attention_scratch<T, 0>(queries * stride), stride};
-  multiply_rows(weights, part_of(inputs.query.data<T>(), sequence.query_start, head, plan.width),
-                part_of(inputs.key.data<T>(), sequence.key_start, head, plan.width), queries,
-                plan.width, static_cast<T>(plan.scale),
-                [&](int64_t i) { return head.visible(plan, i); });
-  for (int64_t i = 0; i < queries; ++i) {
-    const int64_t count = head.visible(plan, i);
-    apply_masks(weights.row(i), count, inputs, plan, head, i);
-    softmax_row(weights.row(i), count, stride);
+  const int64_t width = sequence.weights_width, stride = padded<T>(width);
+  const Matrix<T> weights{attention_scratch<T, 0>(std::min(kQueries, sequence.queries) * stride),
+                          stride};
+  const Matrix<const T> key = part_of(inputs.key.data<T>(), sequence.key_start, head, plan.width);
+  const Matrix<const T> value =
+      part_of(inputs.value.data<T>(), sequence.key_start, head, plan.value_width);
+  const Terms<T> key_terms = transposed_terms_of(key, sequence.keys, plan.width);
+  const Terms<T> value_terms = terms_of<4>(value, sequence.keys, plan.value_width);
+  const T* factors = plan.drops() ? dropout_factors<T>(head, plan.dropout) : nullptr;
+  T* const block = kept != nullptr ? kept + head.weights_start() : nullptr;
+  for (int64_t first = 0; first < sequence.queries; first += kQueries) {
+    const int64_t count = std::min(kQueries, sequence.queries - first);
+    const int64_t row = sequence.query_start + first;
+    const Matrix<const T> query = part_of(inputs.query.data<T>(), row, head, plan.width);
+    multiply<false>(
+        Product<T>{
+            {query.data, query.stride, 1}, key_terms, weights, stride, static_cast<T>(plan.scale)},
+        count, [&](int64_t, int64_t last) {
+          return Extent{0, plan.width, head.visible(plan, first + last)};
+        });
+    const auto visible = [&](int64_t i) { return head.visible(plan, first + i); };
+    for (int64_t i = 0; i < count; ++i)
+      apply_masks(weights.row(i), visible(i), inputs, plan, head, first + i);
+    softmax_rows(Weights<T>{weights, block != nullptr ? block + first * width : nullptr,
+                            factors != nullptr ? factors + first * width : nullptr, width},
+                 count, visible);
+    multiply<true>(Product<T>{{weights.data, stride, 1},
+                              value_terms,
+                              part_of(output, row, head, plan.value_width),
+                              plan.value_width,
+                              1},
+                   count, [&](int64_t, int64_t last) {
+                     return Extent{0, head.visible(plan, first + last), plan.value_width};
+                   });
   }
-  if (kept != nullptr) {
-    T* const block = kept + head.weights_start();
-    for (int64_t i = 0; i < queries; ++i) std::copy_n(weights.row(i), width, block + i * width);
-  }
-  if (plan.drops()) drop_weights(weights, head, plan.dropout);
-  combine_rows(part_of(output, sequence.query_start, head, plan.value_width),
-               Coefficients<T>{weights.data, stride, 1},
-               part_of(inputs.value.data<T>(), sequence.key_start, head, plan.value_width), queries,
-               plan.value_width, [&](int64_t, int64_t last) {
-                 return Terms{0, head.visible(plan, last)};
-               });
 }
 
 // The heads whose place lies in [first, last).

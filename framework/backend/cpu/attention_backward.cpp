@@ -1,3 +1,4 @@
+// Bound by arithmetic, like the forward pass.
 #include <algorithm>
 
 #include "framework/backend/attention.h"
@@ -32,31 +33,38 @@ struct Backward {
 };
 
 // With p the weights, `count` of them: ds = p * (dp - sum(p * dp)), 0 where p is 0, whatever dp is.
-// ds goes to `dscores`, unless null, and ds * scale takes the place of dp, with zeros up to
-// `stride`.
+// ds goes to `dscores`, unless null, and ds * scale takes the place of dp, with zeros up to the
+// whole vectors of `width`. dp is multiplied by the factors of dropout, unless null, before.
 template <typename T>
-HWY_INLINE void softmax_row_backward(T* dp, T* dscores, const T* p, int64_t count, int64_t stride,
-                                     T scale) {
+HWY_INLINE void softmax_row_backward(T* dp, T* dscores, const T* p, const T* factors, int64_t count,
+                                     int64_t width, T scale) {
   const hn::ScalableTag<T> d;
   const auto zero = hn::Zero(d);
   auto total = zero;
   for_each_vector(d, count, [&](auto at) HWY_ATTR {
     const auto weight = load(d, p, at);
-    const auto product = hn::Mul(weight, load(d, dp, at));
+    auto gradient = load(d, dp, whole(at));
+    if (factors != nullptr) {
+      gradient = drop(d, gradient, load(d, factors, at));
+      store(d, gradient, dp, whole(at));
+    }
+    const auto product = hn::Mul(weight, gradient);
     total = hn::Add(total, hn::IfThenElse(hn::Eq(weight, zero), zero, product));
   });
   const auto mean = hn::Set(d, sum_of(d, total)), factor = hn::Set(d, scale);
   for_each_vector(d, count, [&](auto at) HWY_ATTR {
     const auto weight = load(d, p, at);
-    const auto product = hn::Mul(weight, hn::Sub(load(d, dp, at), mean));
+    const auto product = hn::Mul(weight, hn::Sub(load(d, dp, whole(at)), mean));
     const auto value = hn::IfThenElse(hn::Eq(weight, zero), zero, product);
     if (dscores != nullptr) store(d, value, dscores, at);
     store(d, hn::Mul(value, factor), dp, whole(at));
   });
-  std::fill(dp + padded<T>(count), dp + stride, T{0});
+  std::fill(dp + padded<T>(count), dp + padded<T>(width), T{0});
+  if (dscores != nullptr) std::fill(dscores + count, dscores + width, T{0});
 }
 
-// The gradient of the weights, before dropout; what a causal mask hides may hold anything.
+// The gradient of the weights after dropout, or before it where that is what is given; what a
+// causal mask hides may hold anything.
 template <typename T>
 void weights_gradient(Matrix<T> dp, const Backward<T>& a, const AttentionPlan& plan,
                       const AttentionHead& head) {
@@ -67,10 +75,16 @@ void weights_gradient(Matrix<T> dp, const Backward<T>& a, const AttentionPlan& p
       std::copy_n(a.dweights + head.weights_start() + i * width, width, dp.row(i));
     return;
   }
-  multiply_rows(dp, part_of(a.dy, sequence.query_start, head, plan.value_width),
-                part_of(a.value, sequence.key_start, head, plan.value_width), sequence.queries,
-                plan.value_width, T{1}, [&](int64_t i) { return head.visible(plan, i); });
-  if (plan.drops()) drop_weights(dp, head, plan.dropout);
+  const Matrix<const T> dy = part_of(a.dy, sequence.query_start, head, plan.value_width);
+  const Matrix<const T> value = part_of(a.value, sequence.key_start, head, plan.value_width);
+  multiply<false>(Product<T>{{dy.data, dy.stride, 1},
+                             transposed_terms_of(value, sequence.keys, plan.value_width),
+                             dp,
+                             dp.stride,
+                             1},
+                  sequence.queries, [&](int64_t, int64_t last) {
+                    return Extent{0, plan.value_width, head.visible(plan, last)};
+                  });
 }
 
 // y[j] = the sum over the queries i of coefficient(i, j) * x[i], for the keys j of the head; the
@@ -80,17 +94,39 @@ void combine_queries(T* y, Matrix<const T> coefficients, const T* x, int64_t wid
                      const AttentionPlan& plan, const AttentionHead& head) {
   const AttentionSequence& sequence = head.sequence;
   const Matrix<T> out = part_of(y, sequence.key_start, head, width);
-  combine_rows(out, Coefficients<T>{coefficients.data, 1, coefficients.stride},
-               part_of(x, sequence.query_start, head, width), sequence.keys, width,
-               [&](int64_t first, int64_t) {
-                 return Terms{head.first_query(plan, first), sequence.queries};
-               });
+  const Matrix<const T> in = part_of(x, sequence.query_start, head, width);
+  multiply<true>(Product<T>{{coefficients.data, 1, coefficients.stride},
+                            terms_of<4>(in, sequence.queries, width),
+                            out,
+                            width,
+                            1},
+                 sequence.keys, [&](int64_t first, int64_t) {
+                   return Extent{head.first_query(plan, first), sequence.queries, width};
+                 });
   for (int64_t j = sequence.keys; j < sequence.weights_width; ++j)
     std::fill_n(out.row(j), width, T{0});
 }
 
-// dvalue = p'^T dy with p' the weights after dropout; ds as in softmax_row_backward;
-// dquery = scale * ds key, dkey = scale * ds^T query
+// dvalue = p'^T dy with p' the weights after dropout
+template <typename T>
+void value_gradient(const Backward<T>& a, Matrix<const T> p, const T* factors, Matrix<T> scratch,
+                    const AttentionPlan& plan, const AttentionHead& head) {
+  const hn::ScalableTag<T> d;
+  if (factors == nullptr) {
+    combine_queries(a.dvalue, p, a.dy, plan.value_width, plan, head);
+    return;
+  }
+  for (int64_t i = 0; i < head.sequence.queries; ++i) {
+    for_each_vector(d, p.stride, [&](auto at) HWY_ATTR {
+      const auto value = drop(d, load(d, p.row(i), at), load(d, factors + i * p.stride, at));
+      store(d, value, scratch.row(i), whole(at));
+    });
+  }
+  combine_queries(a.dvalue, Matrix<const T>{scratch.data, scratch.stride}, a.dy, plan.value_width,
+                  plan, head);
+}
+
+// ds as in softmax_row_backward; dquery = scale * ds key, dkey = scale * ds^T query
 template <typename T>
 void attend_backward(const Backward<T>& a, const AttentionPlan& plan, const AttentionHead& head) {
   const AttentionSequence& sequence = head.sequence;
@@ -98,33 +134,31 @@ void attend_backward(const Backward<T>& a, const AttentionPlan& plan, const Atte
   const int64_t stride = padded<T>(width);
   const Matrix<const T> p{a.weights + head.weights_start(), width};
   const Matrix<T> scratch{attention_scratch<T, 0>(queries * stride), stride};
-  const Matrix<const T> result{scratch.data, stride};
-  if (a.dvalue != nullptr) {
-    if (plan.drops()) {
-      for (int64_t i = 0; i < queries; ++i) std::copy_n(p.row(i), width, scratch.row(i));
-      drop_weights(scratch, head, plan.dropout);
-    }
-    combine_queries(a.dvalue, plan.drops() ? result : p, a.dy, plan.value_width, plan, head);
-  }
+  const T* factors =
+      plan.drops() && a.dy != nullptr ? dropout_factors<T>(head, plan.dropout) : nullptr;
+  if (a.dvalue != nullptr) value_gradient(a, p, factors, scratch, plan, head);
   if (a.dquery == nullptr && a.dkey == nullptr && a.dscores == nullptr) return;
   weights_gradient(scratch, a, plan, head);
   for (int64_t i = 0; i < queries; ++i) {
-    T* const dscores =
-        a.dscores != nullptr ? a.dscores + head.weights_start() + i * width : nullptr;
-    const int64_t count = head.visible(plan, i);
-    softmax_row_backward(scratch.row(i), dscores, p.row(i), count, stride,
-                         static_cast<T>(plan.scale));
-    if (dscores != nullptr) std::fill(dscores + count, dscores + width, T{0});
+    const int64_t start = i * width;
+    softmax_row_backward(scratch.row(i),
+                         a.dscores != nullptr ? a.dscores + head.weights_start() + start : nullptr,
+                         p.row(i), factors != nullptr ? factors + start : nullptr,
+                         head.visible(plan, i), width, static_cast<T>(plan.scale));
   }
   if (a.dquery != nullptr) {
-    combine_rows(part_of(a.dquery, sequence.query_start, head, plan.width),
-                 Coefficients<T>{result.data, stride, 1},
-                 part_of(a.key, sequence.key_start, head, plan.width), queries, plan.width,
-                 [&](int64_t, int64_t last) {
-                   return Terms{0, head.visible(plan, last)};
-                 });
+    const Matrix<const T> key = part_of(a.key, sequence.key_start, head, plan.width);
+    multiply<true>(Product<T>{{scratch.data, stride, 1},
+                              terms_of<4>(key, sequence.keys, plan.width),
+                              part_of(a.dquery, sequence.query_start, head, plan.width),
+                              plan.width,
+                              1},
+                   queries, [&](int64_t, int64_t last) {
+                     return Extent{0, head.visible(plan, last), plan.width};
+                   });
   }
-  if (a.dkey != nullptr) combine_queries(a.dkey, result, a.query, plan.width, plan, head);
+  if (a.dkey != nullptr)
+    combine_queries(a.dkey, Matrix<const T>{scratch.data, stride}, a.query, plan.width, plan, head);
 }
 
 // The heads whose place lies in [first, last).

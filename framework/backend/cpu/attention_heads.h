@@ -44,12 +44,22 @@ void split_heads(const AttentionPlan& plan, const Body& body) {
 // Calls body(head) for the heads whose place lies in [first, last).
 template <typename Body>
 void for_each_head(const AttentionPlan& plan, int64_t first, int64_t last, const Body& body) {
-  for (size_t b = 0; b < plan.sequences.size(); ++b) {
+  const auto place_of = [&](const AttentionHead& head) {
+    return head.weights_start() + head.index * plan.heads + head.head;
+  };
+  const auto head_at = [&](int64_t b, int64_t h) {
+    return AttentionHead{plan.sequences[static_cast<size_t>(b)], b, h, plan.heads};
+  };
+  // The heads of the last sequence that begins before `first` may begin after it.
+  int64_t begin = 0, end = static_cast<int64_t>(plan.sequences.size());
+  for (int64_t size = end; size > 1; size -= size / 2)
+    if (place_of(head_at(begin + size / 2, 0)) <= first) begin += size / 2;
+  for (int64_t b = begin; b < end; ++b) {
     for (int64_t h = 0; h < plan.heads; ++h) {
-      const int64_t index = static_cast<int64_t>(b);
-      const AttentionHead head{plan.sequences[b], index, h, plan.heads};
-      const int64_t place = head.weights_start() + index * plan.heads + h;
-      if (first <= place && place < last) body(head);
+      const AttentionHead head = head_at(b, h);
+      const int64_t place = place_of(head);
+      if (place >= last) return;
+      if (place >= first) body(head);
     }
   }
 }
@@ -64,12 +74,17 @@ const T* data_or_null(const Array& array) {
   return array.defined() ? array.data<T>() : nullptr;
 }
 
-// At least `size` elements that the thread keeps for the next call; `Purpose` tells them apart.
+// At least `size` elements, from the start of a cache line on, that the thread keeps for the next
+// call; `Purpose` tells them apart.
 template <typename T, int Purpose>
 T* attention_scratch(int64_t size) {
-  thread_local std::vector<T> memory;
-  if (static_cast<int64_t>(memory.size()) < size) memory.resize(static_cast<size_t>(size));
-  return memory.data();
+  struct alignas(64) Line {
+    T elements[64 / sizeof(T)];
+  };
+  thread_local std::vector<Line> memory;
+  const size_t lines = (static_cast<size_t>(size) * sizeof(T) + sizeof(Line) - 1) / sizeof(Line);
+  if (memory.size() < lines) memory.resize(lines);
+  return reinterpret_cast<T*>(memory.data());
 }
 
 }  // namespace gs::backend

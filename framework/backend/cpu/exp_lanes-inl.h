@@ -48,6 +48,16 @@ HWY_INLINE V exp_lanes(D d, V x) {
   }
 }
 
+// e^x for x <= 0; results that are subnormal in float32 may be 0.
+template <class D, class V>
+HWY_INLINE V exp_of_nonpositive_lanes(D d, V x) {
+  if constexpr (std::is_same_v<hwy::HWY_NAMESPACE::TFromD<D>, float>) {
+    return exp_of_nonpositive(d, x);
+  } else {
+    return exp_lanes(d, x);
+  }
+}
+
 template <class D, class V>
 HWY_INLINE V log_lanes(D d, V x) {
   using T = hwy::HWY_NAMESPACE::TFromD<D>;

@@ -14,8 +14,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "framework/backend/cpu/attention_products-inl.h"
 #include "framework/backend/cpu/exp_lanes-inl.h"
+#include "framework/backend/cpu/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
@@ -29,6 +29,47 @@ struct Seen {
   std::vector<const T*> keys, values;
   std::vector<T> weights;
 };
+
+// The sums of the lanes of four vectors, times `factor`, to the first `count` places of y.
+template <class D, class V, typename T = hwy::HWY_NAMESPACE::TFromD<D>>
+HWY_INLINE void store_sums(D d, V a0, V a1, V a2, V a3, T factor, T* y, int64_t count) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  HWY_ALIGN T sums[4];
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+  if constexpr (sizeof(T) == 4) {
+    // Within each block of four lanes: transpose and add, until lane i holds vector i.
+    const hn::Repartition<double, D> dd;
+    const auto pair = [&](V a, V b) HWY_ATTR {
+      return hn::BitCast(dd, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+    };
+    const auto a01 = pair(a0, a1), a23 = pair(a2, a3);
+    const auto blocks = hn::Add(hn::BitCast(d, hn::InterleaveLower(dd, a01, a23)),
+                                hn::BitCast(d, hn::InterleaveUpper(dd, a01, a23)));
+    const hn::FixedTag<T, 4> d4;
+    const auto fold = [](auto self, auto tag, auto value) HWY_ATTR {
+      if constexpr (hn::MaxLanes(decltype(tag)()) == 4) {
+        return value;
+      } else {
+        const hn::Half<decltype(tag)> half;
+        return self(self, half, hn::Add(hn::LowerHalf(half, value), hn::UpperHalf(half, value)));
+      }
+    };
+    const auto total = hn::Mul(fold(fold, d, blocks), hn::Set(d4, factor));
+    if (count >= 4) {
+      hn::StoreU(total, d4, y);
+      return;
+    }
+    hn::Store(total, d4, sums);
+    std::copy_n(sums, count, y);
+    return;
+  }
+#endif
+  sums[0] = sum_of(d, a0) * factor;
+  sums[1] = sum_of(d, a1) * factor;
+  sums[2] = sum_of(d, a2) * factor;
+  sums[3] = sum_of(d, a3) * factor;
+  std::copy_n(sums, std::min<int64_t>(count, 4), y);
+}
 
 // The scores of one head against all keys, four at a time; beyond the last it is read again.
 template <typename T>

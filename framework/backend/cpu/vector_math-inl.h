@@ -77,6 +77,18 @@ HWY_INLINE V exp(D d, V x) {
   return exp_of_any(d, x);
 }
 
+// e^x for x <= 0 in float32, without a branch: 0 instead of the subnormal results below e^-87.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE V exp_of_nonpositive(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const auto lower = hn::Set(d, -87.0f);
+  const auto small = hn::Lt(x, lower);  // false for NaN
+  x = hn::IfThenElse(small, lower, x);
+  // The bits of NaN do not survive what exp_of_moderate does with exponents.
+  const auto value = hn::MulAdd(x, hn::Zero(d), exp_of_moderate(d, x));
+  return hn::IfThenZeroElse(small, value);
+}
+
 // c[0] x^n + ... + c[n], by Horner's rule.
 template <class D, class V, size_t n>
 HWY_INLINE V polynomial(D d, V x, const float (&c)[n]) {
