@@ -276,7 +276,7 @@ std::vector<std::vector<Hypothesis>> translate(const Transformer& transformer,
   model.end = kEndId;
   model.never = {kPaddingId, kBeginId};
   model.step = [&](std::span<const int32_t> tokens, int64_t count) {
-    return top_log_softmax(transformer.step(tokens, state), count);
+    return transformer.step(tokens, state, count);
   };
   model.select = [&](const std::vector<int32_t>& rows, std::vector<int32_t> row_offsets) {
     Transformer::select(state, rows, std::move(row_offsets));

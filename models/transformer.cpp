@@ -5,6 +5,7 @@
 #include "framework/ops/arithmetic.h"
 #include "framework/ops/linear.h"
 #include "framework/ops/linear_cross_entropy.h"
+#include "framework/ops/permute.h"
 
 namespace gs {
 namespace {
@@ -190,7 +191,7 @@ DecoderState Transformer::begin(const EncodedSource& source) const {
   return state;
 }
 
-Tensor Transformer::step(std::span<const int32_t> tokens, DecoderState& state) const {
+Tensor Transformer::advance(std::span<const int32_t> tokens, DecoderState& state) const {
   check(static_cast<int64_t>(tokens.size()) == state.row_offsets.back(),
         "transformer: needs a token for each of {} rows, got {}", state.row_offsets.back(),
         tokens.size());
@@ -198,7 +199,22 @@ Tensor Transformer::step(std::span<const int32_t> tokens, DecoderState& state) c
   const Tensor x = embed(*target_embedding_, tokens, indices_of(positions));
   state.history = extended(state.history, state.row_offsets.back(), state.position);
   ++state.position;
-  return logits((*decoder_)->step(x, state));
+  return (*decoder_)->step(x, state);
+}
+
+Tensor Transformer::step(std::span<const int32_t> tokens, DecoderState& state) const {
+  return logits(advance(tokens, state));
+}
+
+TopLogSoftmax Transformer::step(std::span<const int32_t> tokens, DecoderState& state,
+                                int64_t count) const {
+  const Tensor x = advance(tokens, state);
+  if (!state.output_weight.defined()) {
+    const Tensor& weight = output_ ? (*output_)->weight : target_embedding_->weight;
+    state.output_weight = permute(weight, {1, 0});
+  }
+  return linear_top_log_softmax(x, state.output_weight, output_ ? (*output_)->bias : Tensor(),
+                                count);
 }
 
 void Transformer::select(DecoderState& state, const std::vector<int32_t>& rows,

@@ -8,6 +8,7 @@
 #include "framework/nn/positions.h"
 #include "framework/nn/transformer_layers.h"
 #include "framework/ops/cross_entropy.h"
+#include "framework/ops/top_log_softmax.h"
 #include "framework/text/sequences.h"
 
 namespace gs {
@@ -44,6 +45,7 @@ struct DecoderState {
   std::vector<int32_t> row_offsets;     // (B + 1): the rows of each sentence
   std::vector<int32_t> memory_offsets;  // (B + 1)
   int64_t position = 0;                 // tokens taken so far
+  Tensor output_weight;                 // transposed, (C, V)
 };
 
 // The encoder-decoder Transformer of Vaswani et al., "Attention is all you need", 2017. Sentences
@@ -71,6 +73,8 @@ class Transformer : public nn::Module {
   // Takes one more token for each row and gives the logits of what follows, (R, V): those that
   // decode gives at the last position. There is no gradient: call it under NoGrad.
   Tensor step(std::span<const int32_t> tokens, DecoderState& state) const;
+  // The same, but only the log-probabilities of the `count` most probable tokens of each row.
+  TopLogSoftmax step(std::span<const int32_t> tokens, DecoderState& state, int64_t count) const;
   // Goes on with the given rows, which may be repeated or left out; row_offsets are the new ones,
   // and sentences without rows stay empty.
   static void select(DecoderState& state, const std::vector<int32_t>& rows,
@@ -87,7 +91,8 @@ class Transformer : public nn::Module {
   // What the decoder makes of the target inputs, (N, C).
   Tensor decoded(const Sequences& target_inputs, const EncodedSource& source,
                  Tensor* attention = nullptr) const;
-  Tensor logits(const Tensor& x) const;  // (N, C) -> (N, V)
+  Tensor logits(const Tensor& x) const;                                        // (N, C) -> (N, V)
+  Tensor advance(std::span<const int32_t> tokens, DecoderState& state) const;  // -> (R, C)
 
   nn::Child<nn::Embedding> source_embedding_, target_embedding_;
   nn::SinusoidalPositions sinusoidal_positions_;

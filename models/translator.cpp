@@ -17,7 +17,7 @@ constexpr const char* kSourceVocabulary = "source_vocabulary";
 constexpr const char* kTargetVocabulary = "target_vocabulary";
 constexpr const char* kModelPrefix = "model/";  // in the checkpoint's configuration
 // Sentences searched at once: more fill the processor no better and their caches grow.
-constexpr int64_t kBatchTokens = 6000;
+constexpr int64_t kBatchTokens = 3000;
 
 const std::string& tokenizer_bytes(const Checkpoint& checkpoint, const std::string& name,
                                    const std::string& path) {

@@ -14,4 +14,10 @@ struct TopLogSoftmax {
 // refused.
 TopLogSoftmax top_log_softmax(const Tensor& logits, int64_t count);
 
+// The same for the logits x weight + bias of x (R, C), which never stand whole. The weight is that
+// of a linear layer transposed, (C, V): so a few rows can be multiplied without arranging it anew.
+// The bias (V) may be undefined.
+TopLogSoftmax linear_top_log_softmax(const Tensor& x, const Tensor& transposed_weight,
+                                     const Tensor& bias, int64_t count);
+
 }  // namespace gs

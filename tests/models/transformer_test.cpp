@@ -243,6 +243,34 @@ TEST(Transformer, SelectedRowsGoOnAsTheWholePass) {
   step({10});
 }
 
+TEST(Transformer, AStepGivesTheMostProbableTokensOfItsLogits) {
+  for (const bool tied : {true, false}) {
+    for (const bool with_bias : {true, false}) {
+      TransformerConfig config = small_config();
+      config.tie_output = tied;
+      config.output_bias = with_bias;
+      const auto model = small_transformer(8, config);
+      const NoGrad no_grad;
+      if (with_bias) {  // 0 until it is trained
+        for (const auto& named : model->named_parameters()) {
+          if (named.path != "output/bias") continue;
+          Array bias = named.parameter->tensor().value();
+          for (int64_t v = 0; v < 11; ++v) bias.data<float>()[v] = 0.3f * static_cast<float>(v % 4);
+        }
+      }
+      const EncodedSource encoded = model->encode(sequences(kSources));
+      DecoderState whole = model->begin(encoded), top = model->begin(encoded);
+      for (const std::vector<int32_t>& tokens :
+           {std::vector<int32_t>{1, 1, 1, 1}, {5, 6, 7, 8}, {9, 3, 10, 4}}) {
+        const TopLogSoftmax expected = top_log_softmax(model->step(tokens, whole), 5);
+        const TopLogSoftmax actual = model->step(tokens, top, 5);
+        EXPECT_EQ(actual.classes.values<int32_t>(), expected.classes.values<int32_t>());
+        expect_near(actual.log_probabilities, expected.log_probabilities.values<double>(), 1e-5);
+      }
+    }
+  }
+}
+
 TEST(Transformer, TakesEmptyBatchesAndEmptySentences) {
   const auto model = small_transformer(7);
   const Tensor none = (*model)(Sequences(), Sequences());

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "framework/ops/cast.h"
+#include "framework/ops/linear.h"
+#include "framework/ops/permute.h"
 #include "framework/ops/softmax.h"
 #include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
@@ -15,6 +18,7 @@ namespace gs {
 namespace {
 
 using test::error_of;
+using test::expect_near;
 using test::random_tensor;
 
 constexpr float kInf = INFINITY, kNaN = NAN;
@@ -106,7 +110,7 @@ TEST(TopLogSoftmax, RefusesWhatItCannotDo) {
   EXPECT_EQ(error_of([&] { top_log_softmax(x, 0); }),
             "top_log_softmax: at least 1 class is wanted, got 0");
   EXPECT_EQ(error_of([] { top_log_softmax(Tensor(), 1); }),
-            "top_log_softmax: needs logits (R, V), got an undefined tensor");
+            "top_log_softmax: got an undefined tensor; give it values first");
   EXPECT_EQ(error_of([] { top_log_softmax(random_tensor<float>({3}, 1), 1); }),
             "top_log_softmax: needs logits (R, V), got [3]");
   EXPECT_EQ(error_of([] {
@@ -119,6 +123,57 @@ TEST(TopLogSoftmax, RefusesWhatItCannotDo) {
             "top_log_softmax: has no gradient, and an input needs one; detach it first");
   const NoGrad no_grad;
   EXPECT_EQ(top_log_softmax(y, 1).classes.shape(), Shape({2, 1}));
+}
+
+// The composed form; products in other blocks may differ in the last digits.
+TEST(LinearTopLogSoftmax, AgreesWithTheProductAndItsTop) {
+  for (const int64_t rows : {0, 1, 5, 23, 24, 25, 100}) {
+    for (const int64_t classes : {1, 17, 1031}) {
+      for (const bool with_bias : {false, true}) {
+        const Tensor x = random_tensor<double>({rows, 19}, 1);
+        const Tensor weight = random_tensor<double>({classes, 19}, 2);
+        const Tensor bias = with_bias ? random_tensor<double>({classes}, 3) : Tensor();
+        const TopLogSoftmax expected = top_log_softmax(linear(x, weight, bias), 6);
+        const Tensor transposed = permute(weight, {1, 0});
+        const TopLogSoftmax actual = linear_top_log_softmax(x, transposed, bias, 6);
+        EXPECT_EQ(actual.classes.values<int32_t>(), expected.classes.values<int32_t>());
+        expect_near(actual.log_probabilities, expected.log_probabilities.values<double>(), 1e-12);
+        const TopLogSoftmax single =
+            linear_top_log_softmax(cast(x, kFloat32), cast(transposed, kFloat32),
+                                   with_bias ? cast(bias, kFloat32) : Tensor(), 6);
+        expect_near(single.log_probabilities, expected.log_probabilities.values<double>(), 1e-5);
+      }
+    }
+  }
+}
+
+TEST(LinearTopLogSoftmax, NaNMakesItsRowNaN) {
+  std::vector<float> values(30 * 4, 1);
+  values[25 * 4] = kNaN;
+  const std::vector<float> found =
+      linear_top_log_softmax(Tensor::of<float>({30, 4}, values), random_tensor<float>({4, 50}, 1),
+                             Tensor(), 3)
+          .log_probabilities.values<float>();
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(std::isnan(found[i]), i / 3 == 25) << i;
+}
+
+TEST(LinearTopLogSoftmax, RefusesWhatDoesNotFit) {
+  const Tensor x = random_tensor<float>({2, 3}, 1), weight = random_tensor<float>({3, 5}, 2);
+  EXPECT_EQ(error_of([&] {
+              linear_top_log_softmax(x, permute(weight, {1, 0}), Tensor(), 1);
+            }),
+            "linear_top_log_softmax: needs x (R, C) and a transposed weight (C, V), got [2, 3] and "
+            "[5, 3]");
+  EXPECT_EQ(error_of([&] { linear_top_log_softmax(x, weight, random_tensor<float>({3}, 1), 1); }),
+            "linear_top_log_softmax: the bias must be [5], got [3]");
+  EXPECT_EQ(error_of([&] { linear_top_log_softmax(x, weight, Tensor(), 0); }),
+            "linear_top_log_softmax: at least 1 class is wanted, got 0");
+  EXPECT_EQ(error_of([&] { linear_top_log_softmax(x, Tensor(), Tensor(), 1); }),
+            "linear_top_log_softmax: got an undefined tensor; give it values first");
+  Tensor learned = random_tensor<float>({3, 5}, 2);
+  learned.set_needs_grad();
+  EXPECT_EQ(error_of([&] { linear_top_log_softmax(x, learned, Tensor(), 1); }),
+            "linear_top_log_softmax: has no gradient, and an input needs one; detach it first");
 }
 
 }  // namespace

@@ -7,11 +7,14 @@
 #include <numeric>
 #include <vector>
 
+#include "framework/backend/cpu/top_rows.h"
+#include "framework/backend/gemm.h"
 #include "framework/core/parallel.h"
 
-// Bound by the arithmetic of exp where a row stays in the first-level cache between its passes, by
-// memory where it does not. The largest of the chunks' maxima bound the elements that are wanted
-// from below, so that few chunks are looked at once more, and nothing is sorted but what is left.
+// The product is bound by arithmetic, the rest by that of exp where a row stays in the first-level
+// cache between its passes, by memory where it does not. The largest of the chunks' maxima bound
+// the elements that are wanted from below, so that few chunks are looked at once more, and nothing
+// is sorted but what is left.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "framework/backend/cpu/top_log_softmax.cpp"
 #include <hwy/foreach_target.h>
@@ -125,16 +128,20 @@ void top_of_row(T* values, int32_t* indices, int64_t count, const T* x, int64_t 
   }
 }
 
-void top_of_rows(Array& values, Array& indices, const Array& x, int64_t first, int64_t last) {
-  dispatch_floating("top_log_softmax", x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    thread_local Scratch<T> scratch;
-    const int64_t length = x.shape()[1], count = values.shape()[1];
-    for (int64_t row = first; row < last; ++row) {
-      top_of_row(values.data<T>() + row * count, indices.data<int32_t>() + row * count, count,
-                 x.data<T>() + row * length, length, scratch);
-    }
-  });
+template <typename T>
+void top_of_rows(TopRows<T> top, const T* x, int64_t rows, int64_t length) {
+  thread_local Scratch<T> scratch;
+  for (int64_t row = 0; row < rows; ++row) {
+    top_of_row(top.values + row * top.count, top.indices + row * top.count, top.count,
+               x + row * length, length, scratch);
+  }
+}
+
+void top_of_float_rows(TopRows<float> top, const float* x, int64_t rows, int64_t length) {
+  top_of_rows(top, x, rows, length);
+}
+void top_of_double_rows(TopRows<double> top, const double* x, int64_t rows, int64_t length) {
+  top_of_rows(top, x, rows, length);
 }
 
 }  // namespace
@@ -145,17 +152,77 @@ HWY_AFTER_NAMESPACE();
 namespace gs::backend {
 namespace {
 
-HWY_EXPORT(top_of_rows);
+HWY_EXPORT(top_of_float_rows);
+HWY_EXPORT(top_of_double_rows);
+
+void top_of_rows(TopRows<float> top, const float* x, int64_t rows, int64_t length) {
+  HWY_DYNAMIC_DISPATCH(top_of_float_rows)(top, x, rows, length);
+}
+void top_of_rows(TopRows<double> top, const double* x, int64_t rows, int64_t length) {
+  HWY_DYNAMIC_DISPATCH(top_of_double_rows)(top, x, rows, length);
+}
+
+// The results of the rows from `row` on.
+template <typename T>
+TopRows<T> rows_from(int64_t row, Array& values, Array& indices) {
+  const int64_t count = values.shape()[1];
+  return {values.data<T>() + row * count, indices.data<int32_t>() + row * count, count};
+}
+
+// The logits of `rows` rows of x and what is largest among them, in memory that the thread keeps.
+template <typename T>
+void multiply_and_take(TopRows<T> top, const T* x, int64_t rows, const Array& weight,
+                       const Array& bias) {
+  thread_local std::vector<T> logits;
+  const int64_t width = weight.shape()[0], classes = weight.shape()[1];
+  logits.resize(std::max(logits.size(), static_cast<size_t>(rows * classes)));
+  for (int64_t row = 0; bias.defined() && row < rows; ++row)
+    std::copy_n(bias.data<T>(), classes, logits.data() + row * classes);
+  gemm(Cpu{},
+       {.m = rows,
+        .n = classes,
+        .k = width,
+        .a_stride = std::max<int64_t>(1, width),
+        .b_stride = classes,
+        .c_stride = classes,
+        .beta = bias.defined() ? 1.0 : 0.0},
+       x, weight.data<T>(), logits.data());
+  top_of_rows(top, logits.data(), rows, classes);
+}
 
 }  // namespace
 
 void top_log_softmax(Cpu, Array& values, Array& indices, const Array& x) {
   if (values.elements() == 0) return;
   constexpr int64_t kGrain = 1 << 13;
-  parallel_for(0, x.shape()[0], std::max<int64_t>(1, kGrain / x.shape()[1]),
-               [&](int64_t first, int64_t last) {
-                 HWY_DYNAMIC_DISPATCH(top_of_rows)(values, indices, x, first, last);
-               });
+  const int64_t length = x.shape()[1];
+  dispatch_floating("top_log_softmax", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    parallel_for(0, x.shape()[0], std::max<int64_t>(1, kGrain / length),
+                 [&](int64_t first, int64_t last) {
+                   top_of_rows(rows_from<T>(first, values, indices), x.data<T>() + first * length,
+                               last - first, length);
+                 });
+  });
+}
+
+void linear_top_log_softmax(Cpu, Array& values, Array& indices, const Array& x, const Array& weight,
+                            const Array& bias) {
+  if (values.elements() == 0) return;
+  constexpr int64_t kRows = 24;  // whose logits stay in the second-level cache
+  const int64_t rows = x.shape()[0], width = x.shape()[1];
+  dispatch_floating("top_log_softmax", x.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    const auto take = [&](int64_t first, int64_t last) {
+      for (int64_t row = first * kRows; row < std::min(last * kRows, rows); row += kRows) {
+        multiply_and_take<T>(rows_from<T>(row, values, indices), x.data<T>() + row * width,
+                             std::min(kRows, rows - row), weight, bias);
+      }
+    };
+    // The first block opens the library: an error must not leave a parallel region.
+    take(0, 1);
+    parallel_for(1, (rows + kRows - 1) / kRows, 1, take);
+  });
 }
 
 }  // namespace gs::backend
