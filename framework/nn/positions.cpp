@@ -54,11 +54,14 @@ Tensor sinusoidal_table(int64_t positions, int64_t width, DType dtype) {
 }
 
 SinusoidalPositions::SinusoidalPositions(int64_t maximum_length, int64_t width)
-    : maximum_length(maximum_length), table_(sinusoidal_table(maximum_length, width, kFloat64)) {}
+    : maximum_length(maximum_length),
+      table_(sinusoidal_table(maximum_length, width, kFloat32)),
+      exact_table_(sinusoidal_table(maximum_length, width, kFloat64)) {}
 
 Tensor SinusoidalPositions::operator()(const Tensor& positions, DType dtype) const {
   check_positions(positions, maximum_length);
-  return cast(embedding(table_, positions), dtype);
+  if (dtype == kFloat32) return embedding(table_, positions);
+  return cast(embedding(exact_table_, positions), dtype);
 }
 
 LearnedPositions::LearnedPositions(int64_t maximum_length, int64_t width)
