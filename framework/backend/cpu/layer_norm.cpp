@@ -58,7 +58,7 @@ const T* data_or_null(const Array& array) {
 constexpr int64_t kBlock = 8;
 
 template <typename T>
-T mean_of_row(const T* HWY_RESTRICT x, int64_t width) {
+HWY_INLINE T mean_of_row(const T* HWY_RESTRICT x, int64_t width) {
   const hn::ScalableTag<T> d;
   const auto shift = hn::Set(d, x[0]);
   const auto sum = sum_vectors(d, width, [&](auto total, auto at) HWY_ATTR {
@@ -68,7 +68,7 @@ T mean_of_row(const T* HWY_RESTRICT x, int64_t width) {
 }
 
 template <typename T>
-T variance_of_row(const T* HWY_RESTRICT x, int64_t width, T origin, T mean) {
+HWY_INLINE T variance_of_row(const T* HWY_RESTRICT x, int64_t width, T origin, T mean) {
   const hn::ScalableTag<T> d;
   const auto shift = hn::Set(d, origin), middle = hn::Set(d, mean);
   const auto squares = sum_vectors(d, width, [&](auto total, auto at) HWY_ATTR {
@@ -78,8 +78,10 @@ T variance_of_row(const T* HWY_RESTRICT x, int64_t width, T origin, T mean) {
   return sum_of(d, squares) / static_cast<T>(width);
 }
 
+// By value: stores of vectors could otherwise change what `a` points to, for all the compiler
+// knows.
 template <typename T>
-void write_row(const Forward<T>& a, int64_t row, T origin) {
+HWY_INLINE void write_row(const Forward<T> a, int64_t row, T origin) {
   const hn::ScalableTag<T> d;
   const T* HWY_RESTRICT x = a.x + row * a.width;
   T* HWY_RESTRICT y = a.y + row * a.width;
@@ -94,7 +96,7 @@ void write_row(const Forward<T>& a, int64_t row, T origin) {
 }
 
 template <typename T>
-void normalize_block(const Forward<T>& a, int64_t first, int64_t last) {
+HWY_INLINE void normalize_block(const Forward<T> a, int64_t first, int64_t last) {
   const auto origin = [&](int64_t row) { return a.options.centered ? a.x[row * a.width] : T{0}; };
   for (int64_t row = first; row < last; ++row)
     a.statistics[2 * row] = a.options.centered ? mean_of_row(a.x + row * a.width, a.width) : 0;
@@ -112,7 +114,7 @@ void normalize_block(const Forward<T>& a, int64_t first, int64_t last) {
 // With n the normalised x and g = dy * weight:
 // dx = (g - mean(g) - n * mean(g * n)) / sqrt(variance + epsilon), without mean(g) if not centered
 template <typename T>
-void normalize_row_backward(const Backward<T>& a, int64_t row) {
+void normalize_row_backward(const Backward<T> a, int64_t row) {
   const hn::ScalableTag<T> d;
   const T* HWY_RESTRICT x = a.x + row * a.width;
   const T* HWY_RESTRICT dy = a.dy + row * a.width;
