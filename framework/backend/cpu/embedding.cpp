@@ -22,9 +22,11 @@ void sum_rows(T* y, const T* x, const int64_t* order, int64_t count, int64_t wid
   if (count == 1) return void(std::copy_n(x + order[0] * width, width, y));
   constexpr int64_t kTile = 64;
   for (int64_t first = 0; first < width; first += kTile) {
-    double sum[kTile] = {};
+    double sum[kTile];
     const int64_t columns = std::min(kTile, width - first);
-    for (int64_t k = 0; k < count; ++k) {
+    for (int64_t j = 0; j < columns; ++j)
+      sum[j] = static_cast<double>(x[order[0] * width + first + j]);
+    for (int64_t k = 1; k < count; ++k) {
       const T* const row = x + order[k] * width + first;
       for (int64_t j = 0; j < columns; ++j) sum[j] += static_cast<double>(row[j]);
     }
