@@ -49,10 +49,12 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, const EmbeddingOpt
   // dweight[v] = sum of dy[i] over the positions i with indices[i] == v
   return record("embedding", y, {weight},
                 [indices = Saved(indices.value()), shape = weight.shape(),
-                 padding = options.padding_index](const Array& dy) {
-                  Array dweight = Array::empty(shape, dy.dtype(), dy.device());
+                 padding = options.padding_index](const Array& dy, const Needs& needs) {
+                  Array dweight = needs.take_sum(0);
+                  const bool adds = dweight.defined();
+                  if (!adds) dweight = Array::empty(shape, dy.dtype(), dy.device());
                   on_device(dy.device(), [&](auto on) {
-                    backend::embedding_backward(on, dweight, dy, indices.value(), padding);
+                    backend::embedding_backward(on, dweight, dy, indices.value(), padding, adds);
                   });
                   return Gradients{dweight};
                 });

@@ -45,6 +45,18 @@ Array product(const Tensor& x, const Tensor& weight, const Tensor& bias,
   return y;
 }
 
+// The gradient of input `i`, a product: added to the sum of those that came before, if there is
+// one.
+template <typename On>
+Array product_gradient(On on, GemmSizes sizes, const Array& a, const Array& b, const Array& input,
+                       const Needs& needs, size_t i) {
+  Array gradient = needs.take_sum(i);
+  sizes.beta = gradient.defined() ? 1 : 0;
+  if (!gradient.defined()) gradient = Array::like(input);
+  multiply(on, gradient, sizes, a, b);
+  return gradient;
+}
+
 // With dy the gradient of the product and the bias:
 // dx = dy weight, dweight = dy^T x, dbias = sum of the rows of dy
 Gradients gradients_of(const Array& dy, const Array& x, const Array& weight, const Needs& needs) {
@@ -54,27 +66,23 @@ Gradients gradients_of(const Array& dy, const Array& x, const Array& weight, con
   Gradients gradients(3);
   on_device(dy.device(), [&](auto on) {
     if (needs[0]) {
-      gradients[0] = Array::like(x);
-      multiply(on, gradients[0],
-               {.m = rows,
-                .n = in,
-                .k = out,
-                .a_stride = out_stride,
-                .b_stride = in_stride,
-                .c_stride = in_stride},
-               dy, weight);
+      const GemmSizes sizes{.m = rows,
+                            .n = in,
+                            .k = out,
+                            .a_stride = out_stride,
+                            .b_stride = in_stride,
+                            .c_stride = in_stride};
+      gradients[0] = product_gradient(on, sizes, dy, weight, x, needs, 0);
     }
     if (needs[1]) {
-      gradients[1] = Array::like(weight);
-      multiply(on, gradients[1],
-               {.m = out,
-                .n = in,
-                .k = rows,
-                .transpose_a = true,
-                .a_stride = out_stride,
-                .b_stride = in_stride,
-                .c_stride = in_stride},
-               dy, x);
+      const GemmSizes sizes{.m = out,
+                            .n = in,
+                            .k = rows,
+                            .transpose_a = true,
+                            .a_stride = out_stride,
+                            .b_stride = in_stride,
+                            .c_stride = in_stride};
+      gradients[1] = product_gradient(on, sizes, dy, x, weight, needs, 1);
     }
     if (needs[2]) {
       gradients[2] = Array::empty({out}, dy.dtype(), dy.device());

@@ -75,9 +75,10 @@ void run_hooks(Node& node) {
 // Calls the node's backward function and hands the gradients to its inputs.
 void propagate(Node& node, bool last) {
   running = &node;
+  const Needs needs(node.inputs, last);
   const Gradients gradients = [&] {
     const OperationTimer timer(node.name.c_str(), Phase::kBackward);
-    return node.backward(node.pending, Needs(node.inputs, last));
+    return node.backward(node.pending, needs);
   }();
   running = nullptr;
   check(gradients.size() == node.inputs.size(), "backward of {}: must return {} gradients, got {}",
@@ -88,6 +89,7 @@ void propagate(Node& node, bool last) {
     check_gradient(node, i, *input, gradients[i]);
     if (finds_anomalies)
       check_finite(fmt::format("the gradient of {} for its input {}", node.name, i), gradients[i]);
+    if (needs.has_taken_sum(i) && gradients[i].shares_memory(input->pending)) continue;
     add(input->pending, gradients[i]);
   }
 }
@@ -171,6 +173,15 @@ Node::~Node() {
                 std::make_move_iterator(node->inputs.end()));
     node->inputs.clear();
   }
+}
+
+Array Needs::take_sum(size_t input) const {
+  constexpr size_t kBits = 64;
+  const Node* const node = inputs_[input].get();
+  if (node == nullptr || input >= kBits || !node->pending.defined() || !node->pending.sole())
+    return Array();
+  taken_ |= uint64_t{1} << input;
+  return node->pending;
 }
 
 const Array& Saved::value() const {

@@ -23,10 +23,16 @@ class Needs {
       : inputs_(inputs), last_(last) {}
   bool operator[](size_t input) const { return inputs_[input] != nullptr; }
   bool last() const { return last_; }
+  // The sum of the gradients that have already arrived at an input: a function that takes it adds
+  // its own in place and returns it, which saves a pass over memory. Undefined where nothing has
+  // arrived, or others see that memory: then a new array is to be returned.
+  Array take_sum(size_t input) const;
+  bool has_taken_sum(size_t input) const { return (taken_ >> input & 1) != 0; }
 
  private:
   std::span<const std::shared_ptr<struct Node>> inputs_;
   bool last_;
+  mutable uint64_t taken_ = 0;  // a bit an input
 };
 
 // From the gradient of an operation's output to those of its inputs. It keeps Arrays (as Saved)

@@ -6,6 +6,7 @@
 
 #include "framework/core/parallel.h"
 #include "framework/core/random.h"
+#include "framework/ops/arithmetic.h"
 #include "framework/tensor/gradcheck.h"
 #include "tests/support/support.h"
 
@@ -35,6 +36,18 @@ TEST(Embedding, AddsUpRepeatedIndices) {
   embedding(weight, indices_of({4}, {0, 0, 0, 2}))
       .backward(Tensor::of<float>({4, 2}, std::vector<float>(8, 1)));
   EXPECT_EQ(weight.gradient().values<float>(), (std::vector<float>{3, 3, 0, 0, 1, 1, 0, 0}));
+}
+
+// A table that is used again: the second gradient is added to the first, padding and rows without
+// uses stay.
+TEST(Embedding, AddsToTheGradientOfOtherUses) {
+  Tensor weight = Tensor::of<float>({4, 2}, std::vector<float>(8, 1));
+  weight.set_needs_grad();
+  const Tensor first = embedding(weight, indices_of({3}, {0, 1, 0}));
+  const Tensor second = embedding(weight, indices_of({3}, {3, 0, 3}), {.padding_index = 0});
+  (first + second).backward(Tensor::of<float>({3, 2}, {1, 2, 10, 20, 100, 200}));
+  EXPECT_EQ(weight.gradient().values<float>(),
+            (std::vector<float>{101, 202, 10, 20, 0, 0, 101, 202}));
 }
 
 // pytorch/pytorch#26302, #6411: the padding row was trained.

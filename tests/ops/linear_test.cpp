@@ -53,6 +53,17 @@ TEST(Linear, GradientsAreRight) {
   }
 }
 
+// Inputs and weights used several times: each product adds to the gradient of the ones before.
+TEST(Linear, AddsGradientsInPlace) {
+  const auto chain = [](const std::vector<Tensor>& in) {
+    const Tensor first = linear(in[0], in[1], in[2]), second = linear(in[0], in[1]);
+    return linear(first * second + in[0], in[1], in[2]) + linear_relu(in[0], in[1]) + in[0];
+  };
+  test::check_operation(
+      "chain of linear layers", chain,
+      {numbers<double>({6, 4}, 1), numbers<double>({4, 4}, 2), numbers<double>({4}, 3)});
+}
+
 // pytorch/pytorch#31421: a product over nothing must not show uninitialised memory.
 TEST(Linear, WithoutInputsGivesTheBias) {
   const Tensor y =

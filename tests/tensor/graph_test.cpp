@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "framework/backend/copy.h"
 #include "framework/tensor/gradcheck.h"
 #include "framework/tensor/tensor.h"
 #include "tests/support/support.h"
@@ -117,6 +118,58 @@ TEST(Graph, FunctionsLearnWhetherTheyAreCalledAgain) {
 }
 
 // pytorch/pytorch#18523: a saved value changed in place gave a wrong gradient in silence.
+// y = factor * x, whose gradient is added to the sum of those that came before.
+Tensor adding(const Tensor& x, double factor, int* taken) {
+  return record("adding", affine(x.detach(), factor, 0).value(), {x},
+                [=](const Array& dy, const Needs& needs) {
+                  const Array own = affine(Tensor(dy), factor, 0).value();
+                  Array sum = needs.take_sum(0);
+                  if (!sum.defined()) return Gradients{own};
+                  ++*taken;
+                  backend::accumulate(Cpu(), sum, own);
+                  return Gradients{sum};
+                });
+}
+
+// The sum of its inputs, which all get dy itself.
+Tensor joined(std::initializer_list<Tensor> inputs) {
+  return record("joined", inputs.begin()->value().clone(), inputs,
+                [count = inputs.size()](const Array& dy) { return Gradients(count, dy); });
+}
+
+TEST(Graph, FunctionsMayAddToTheSumOfGradients) {
+  Tensor x = Tensor::of<double>({2}, {1, 2});
+  x.set_needs_grad();
+  int taken = 0;
+  const Tensor y = joined({adding(x, 2, &taken), adding(x, 3, &taken), adding(x, 5, &taken)});
+  for (int pass = 1; pass <= 2; ++pass) {  // what the first pass has kept is no part of the sum
+    y.backward(Tensor::of<double>({2}, {1, 10}), {.retain_graph = pass == 1});
+    EXPECT_EQ(x.gradient().values<double>(), (std::vector<double>{10.0 * pass, 100.0 * pass}));
+    EXPECT_EQ(taken, 2 * pass);
+  }
+}
+
+TEST(Graph, SumsThatOthersSeeAreNotGivenAway) {
+  Tensor x = Tensor::of<double>({1}, {1});
+  x.set_needs_grad();
+  Tensor kept = affine(x, 1, 0);
+  kept.keep_gradient();
+  int taken = 0;
+  // x gets the very array that `kept` keeps as its gradient, then that of the operation.
+  const Tensor first = adding(x, 3, &taken);
+  joined({x, kept, first}).backward(Tensor::of<double>({1}, {1}));
+  EXPECT_EQ(taken, 0);
+  EXPECT_EQ(kept.gradient().values<double>(), std::vector<double>{1});
+  EXPECT_EQ(x.gradient().values<double>(), std::vector<double>{5});
+}
+
+TEST(Graph, AnInputGivenTwiceGetsBothGradients) {
+  Tensor x = Tensor::of<double>({1}, {1});
+  x.set_needs_grad();
+  joined({x, x, x}).backward(Tensor::of<double>({1}, {2}));
+  EXPECT_EQ(x.gradient().values<double>(), std::vector<double>{6});
+}
+
 TEST(Graph, ChangedSavedValuesAreRefused) {
   const Tensor x = leaf({3}), other = leaf({4});
   Tensor y = affine(x, 2, 0);

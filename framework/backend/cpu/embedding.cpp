@@ -15,11 +15,15 @@ HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 namespace {
 
-// y (width) = the sum of the rows of x at `order[0, count)`.
-template <typename T>
+// y (width) = the sum of the rows of x at `order[0, count)`, added to y with kAdds.
+template <bool kAdds, typename T>
 void sum_rows(T* y, const T* x, const int64_t* order, int64_t count, int64_t width) {
-  if (count == 0) return void(std::fill_n(y, width, T{0}));
-  if (count == 1) return void(std::copy_n(x + order[0] * width, width, y));
+  if constexpr (kAdds) {
+    if (count == 0) return;
+  } else {
+    if (count == 0) return void(std::fill_n(y, width, T{0}));
+    if (count == 1) return void(std::copy_n(x + order[0] * width, width, y));
+  }
   constexpr int64_t kTile = 64;
   for (int64_t first = 0; first < width; first += kTile) {
     double sum[kTile];
@@ -30,19 +34,23 @@ void sum_rows(T* y, const T* x, const int64_t* order, int64_t count, int64_t wid
       const T* const row = x + order[k] * width + first;
       for (int64_t j = 0; j < columns; ++j) sum[j] += static_cast<double>(row[j]);
     }
-    for (int64_t j = 0; j < columns; ++j) y[first + j] = static_cast<T>(sum[j]);
+    for (int64_t j = 0; j < columns; ++j) {
+      const T value = static_cast<T>(sum[j]);
+      y[first + j] = kAdds ? y[first + j] + value : value;
+    }
   }
 }
 
 // Rows first to last - 1 of dweight, from the positions of each.
 void sum_positions(Array& dweight, const Array& dy, const int64_t* start, const int64_t* order,
-                   int64_t first, int64_t last) {
+                   bool adds, int64_t first, int64_t last) {
   const int64_t width = dweight.shape()[1];
   dispatch_floating("embedding", dweight.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for (int64_t v = first; v < last; ++v) {
-      sum_rows(dweight.data<T>() + v * width, dy.data<T>(), order + start[v],
-               start[v + 1] - start[v], width);
+      const auto sum = adds ? sum_rows<true, T> : sum_rows<false, T>;
+      sum(dweight.data<T>() + v * width, dy.data<T>(), order + start[v], start[v + 1] - start[v],
+          width);
     }
   });
 }
@@ -104,12 +112,12 @@ void embedding(Cpu, Array& y, const Array& weight, const Array& indices) {
 }
 
 void embedding_backward(Cpu, Array& dweight, const Array& dy, const Array& indices,
-                        std::optional<int64_t> padding_index) {
+                        std::optional<int64_t> padding_index, bool adds) {
   const int64_t rows = dweight.shape()[0], width = dweight.shape()[1];
   const Positions positions = positions_by_row(indices, rows, padding_index);
   parallel_for(0, rows, rows_per_piece(width), [&](int64_t first, int64_t last) {
     HWY_DYNAMIC_DISPATCH(sum_positions)
-    (dweight, dy, positions.start.data(), positions.order.data(), first, last);
+    (dweight, dy, positions.start.data(), positions.order.data(), adds, first, last);
   });
 }
 
