@@ -14,6 +14,7 @@
 #include <hwy/highway.h>
 
 #include "framework/backend/cpu/attention_products-inl.h"
+#include "framework/backend/cpu/attention_rows-inl.h"
 #include "framework/backend/cpu/exp_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,7 +47,7 @@ void apply_masks(T* HWY_RESTRICT x, int64_t count, const AttentionInputs& inputs
 }
 
 // So many queries are finished before the next ones, which keeps their weights in cache.
-constexpr int64_t kQueries = 8 * kTileRows;
+constexpr int64_t kQueries = kFoldedRows;
 
 // Rows of weights of some queries: in scratch memory, in whole vectors, and those to keep, `width`
 // each; dropout's factors. The last two may be null.
@@ -65,7 +66,9 @@ template <typename T, typename Visible>
 HWY_INLINE void softmax_rows(const Weights<T>& weights, int64_t rows, const Visible& visible) {
   const hn::ScalableTag<T> d;
   const auto lowest = hn::Set(d, -kInfinity<T>), zero = hn::Zero(d);
-  T maximum[kQueries], total[kQueries];
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN T partial[kFoldedRows * hn::MaxLanes(d)];
+  T maximum[kFoldedRows], total[kFoldedRows];
   for (int64_t i = 0; i < rows; ++i) {
     const T* const x = weights.scratch.row(i);
     const int64_t count = visible(i);
@@ -74,8 +77,9 @@ HWY_INLINE void softmax_rows(const Weights<T>& weights, int64_t rows, const Visi
       const auto value = load(d, x, whole(at));
       largest = hn::Max(largest, hn::IfThenElse(before(d, whole(at), count), value, lowest));
     });
-    maximum[i] = max_of(d, largest);
+    hn::Store(largest, d, partial + i * lanes);
   }
+  max_lanes(d, partial, rows, maximum);
   for (int64_t i = 0; i < rows; ++i) {
     T* const x = weights.scratch.row(i);
     // Of a row without anything to see the exponentials are 0.
@@ -86,8 +90,9 @@ HWY_INLINE void softmax_rows(const Weights<T>& weights, int64_t rows, const Visi
       sum = hn::Add(sum, inside(d, value, at));
       store(d, value, x, whole(at));
     });
-    total[i] = sum_of(d, sum);
+    hn::Store(sum, d, partial + i * lanes);
   }
+  sum_lanes(d, partial, rows, total);
   for (int64_t i = 0; i < rows; ++i) {
     T* const x = weights.scratch.row(i);
     const int64_t count = visible(i);
@@ -115,6 +120,7 @@ void attend(T* output, T* kept, const AttentionInputs& inputs, const AttentionPl
   const Matrix<const T> value =
       part_of(inputs.value.data<T>(), sequence.key_start, head, plan.value_width);
   const Terms<T> key_terms = transposed_terms_of(key, sequence.keys, plan.width);
+  prefetch_next(inputs.key.data<T>(), sequence.key_start, head, sequence.keys, plan.width);
   const Terms<T> value_terms = terms_of<4>(value, sequence.keys, plan.value_width);
   const T* factors = plan.drops() ? dropout_factors<T>(head, plan.dropout) : nullptr;
   T* const block = kept != nullptr ? kept + head.weights_start() : nullptr;
@@ -128,12 +134,16 @@ void attend(T* output, T* kept, const AttentionInputs& inputs, const AttentionPl
         count, [&](int64_t, int64_t last) {
           return Extent{0, plan.width, head.visible(plan, first + last)};
         });
+    prefetch_next(inputs.query.data<T>(), row, head, count, plan.width);
     const auto visible = [&](int64_t i) { return head.visible(plan, first + i); };
     for (int64_t i = 0; i < count; ++i)
       apply_masks(weights.row(i), visible(i), inputs, plan, head, first + i);
     softmax_rows(Weights<T>{weights, block != nullptr ? block + first * width : nullptr,
                             factors != nullptr ? factors + first * width : nullptr, width},
                  count, visible);
+    if (first == 0)
+      prefetch_next(inputs.value.data<T>(), sequence.key_start, head, sequence.keys,
+                    plan.value_width);
     multiply<true>(Product<T>{{weights.data, stride, 1},
                               value_terms,
                               part_of(output, row, head, plan.value_width),

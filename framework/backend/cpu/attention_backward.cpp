@@ -10,6 +10,7 @@
 #include <hwy/highway.h>
 
 #include "framework/backend/cpu/attention_products-inl.h"
+#include "framework/backend/cpu/attention_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
@@ -32,35 +33,58 @@ struct Backward {
   const T* weights;
 };
 
-// With p the weights, `count` of them: ds = p * (dp - sum(p * dp)), 0 where p is 0, whatever dp is.
-// ds goes to `dscores`, unless null, and ds * scale takes the place of dp, with zeros up to the
-// whole vectors of `width`. dp is multiplied by the factors of dropout, unless null, before.
+// Rows of the weights' gradient of some queries, in scratch memory, in whole vectors; what goes
+// with them, `width` each: the weights, dropout's factors or null, the place of dscores or null.
 template <typename T>
-HWY_INLINE void softmax_row_backward(T* dp, T* dscores, const T* p, const T* factors, int64_t count,
-                                     int64_t width, T scale) {
+struct GradientRows {
+  Matrix<T> dp;
+  const T* p;
+  const T* factors;
+  T* dscores;
+  int64_t width;
+};
+
+// With p the weights: ds = p * (dp - sum(p * dp)), 0 where p is 0, whatever dp is. ds * scale takes
+// the place of dp, with zeros beyond visible(i). dp is multiplied by the factors before.
+template <typename T, typename Visible>
+HWY_INLINE void softmax_rows_backward(const GradientRows<T>& a, int64_t rows, T scale,
+                                      const Visible& visible) {
   const hn::ScalableTag<T> d;
-  const auto zero = hn::Zero(d);
-  auto total = zero;
-  for_each_vector(d, count, [&](auto at) HWY_ATTR {
-    const auto weight = load(d, p, at);
-    auto gradient = load(d, dp, whole(at));
-    if (factors != nullptr) {
-      gradient = drop(d, gradient, load(d, factors, at));
-      store(d, gradient, dp, whole(at));
-    }
-    const auto product = hn::Mul(weight, gradient);
-    total = hn::Add(total, hn::IfThenElse(hn::Eq(weight, zero), zero, product));
-  });
-  const auto mean = hn::Set(d, sum_of(d, total)), factor = hn::Set(d, scale);
-  for_each_vector(d, count, [&](auto at) HWY_ATTR {
-    const auto weight = load(d, p, at);
-    const auto product = hn::Mul(weight, hn::Sub(load(d, dp, whole(at)), mean));
-    const auto value = hn::IfThenElse(hn::Eq(weight, zero), zero, product);
-    if (dscores != nullptr) store(d, value, dscores, at);
-    store(d, hn::Mul(value, factor), dp, whole(at));
-  });
-  std::fill(dp + padded<T>(count), dp + padded<T>(width), T{0});
-  if (dscores != nullptr) std::fill(dscores + count, dscores + width, T{0});
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto zero = hn::Zero(d), factor = hn::Set(d, scale);
+  HWY_ALIGN T partial[kFoldedRows * hn::MaxLanes(d)];
+  T total[kFoldedRows];
+  for (int64_t i = 0; i < rows; ++i) {
+    T* const dp = a.dp.row(i);
+    auto sum = zero;
+    for_each_vector(d, visible(i), [&](auto at) HWY_ATTR {
+      const auto weight = load(d, a.p + i * a.width, at);
+      auto gradient = load(d, dp, whole(at));
+      if (a.factors != nullptr) {
+        gradient = drop(d, gradient, load(d, a.factors + i * a.width, at));
+        store(d, gradient, dp, whole(at));
+      }
+      const auto product = hn::Mul(weight, gradient);
+      sum = hn::Add(sum, hn::IfThenElse(hn::Eq(weight, zero), zero, product));
+    });
+    hn::Store(sum, d, partial + i * lanes);
+  }
+  sum_lanes(d, partial, rows, total);
+  for (int64_t i = 0; i < rows; ++i) {
+    T* const dp = a.dp.row(i);
+    T* const dscores = a.dscores != nullptr ? a.dscores + i * a.width : nullptr;
+    const int64_t count = visible(i);
+    const auto mean = hn::Set(d, total[i]);
+    for_each_vector(d, count, [&](auto at) HWY_ATTR {
+      const auto weight = load(d, a.p + i * a.width, at);
+      const auto product = hn::Mul(weight, hn::Sub(load(d, dp, whole(at)), mean));
+      const auto value = hn::IfThenElse(hn::Eq(weight, zero), zero, product);
+      if (dscores != nullptr) store(d, value, dscores, at);
+      store(d, hn::Mul(value, factor), dp, whole(at));
+    });
+    std::fill(dp + padded<T>(count), dp + padded<T>(a.width), T{0});
+    if (dscores != nullptr) std::fill(dscores + count, dscores + a.width, T{0});
+  }
 }
 
 // The gradient of the weights after dropout, or before it where that is what is given; what a
@@ -103,6 +127,8 @@ void combine_queries(T* y, Matrix<const T> coefficients, const T* x, int64_t wid
                  sequence.keys, [&](int64_t first, int64_t) {
                    return Extent{head.first_query(plan, first), sequence.queries, width};
                  });
+  prefetch_next(x, sequence.query_start, head, sequence.queries, width);
+  prefetch_next(y, sequence.key_start, head, sequence.keys, width);
   for (int64_t j = sequence.keys; j < sequence.weights_width; ++j)
     std::fill_n(out.row(j), width, T{0});
 }
@@ -126,7 +152,7 @@ void value_gradient(const Backward<T>& a, Matrix<const T> p, const T* factors, M
                   plan, head);
 }
 
-// ds as in softmax_row_backward; dquery = scale * ds key, dkey = scale * ds^T query
+// ds as in softmax_rows_backward; dquery = scale * ds key, dkey = scale * ds^T query
 template <typename T>
 void attend_backward(const Backward<T>& a, const AttentionPlan& plan, const AttentionHead& head) {
   const AttentionSequence& sequence = head.sequence;
@@ -139,12 +165,16 @@ void attend_backward(const Backward<T>& a, const AttentionPlan& plan, const Atte
   if (a.dvalue != nullptr) value_gradient(a, p, factors, scratch, plan, head);
   if (a.dquery == nullptr && a.dkey == nullptr && a.dscores == nullptr) return;
   weights_gradient(scratch, a, plan, head);
-  for (int64_t i = 0; i < queries; ++i) {
-    const int64_t start = i * width;
-    softmax_row_backward(scratch.row(i),
-                         a.dscores != nullptr ? a.dscores + head.weights_start() + start : nullptr,
-                         p.row(i), factors != nullptr ? factors + start : nullptr,
-                         head.visible(plan, i), width, static_cast<T>(plan.scale));
+  for (int64_t first = 0; first < queries; first += kFoldedRows) {
+    const int64_t start = first * width;
+    T* const dscores = a.dscores != nullptr ? a.dscores + head.weights_start() + start : nullptr;
+    softmax_rows_backward(GradientRows<T>{{scratch.row(first), stride},
+                                          p.row(first),
+                                          factors != nullptr ? factors + start : nullptr,
+                                          dscores,
+                                          width},
+                          std::min(kFoldedRows, queries - first), static_cast<T>(plan.scale),
+                          [&](int64_t i) { return head.visible(plan, first + i); });
   }
   if (a.dquery != nullptr) {
     const Matrix<const T> key = part_of(a.key, sequence.key_start, head, plan.width);
@@ -156,6 +186,10 @@ void attend_backward(const Backward<T>& a, const AttentionPlan& plan, const Atte
                    queries, [&](int64_t, int64_t last) {
                      return Extent{0, head.visible(plan, last), plan.width};
                    });
+  }
+  if (a.dquery != nullptr) {
+    prefetch_next(a.key, sequence.key_start, head, sequence.keys, plan.width);
+    prefetch_next(a.dquery, sequence.query_start, head, queries, plan.width);
   }
   if (a.dkey != nullptr)
     combine_queries(a.dkey, Matrix<const T>{scratch.data, stride}, a.query, plan.width, plan, head);
