@@ -163,30 +163,29 @@ struct Gelu {
   }
 };
 
-// x (1 + tanh(u)) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3): the approximation of the same paper
+// x (1 + tanh(u)) / 2 = x sigmoid(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3): the approximation of
+// the same paper
 struct GeluTanh {
   template <class D, class V>
-  static HWY_INLINE V bend(D d, V x) {
+  static HWY_INLINE V probability(D d, V x) {
     const auto cubic = hn::MulAdd(constant(d, 0.044715), hn::Mul(x, x), constant(d, 1));
-    return tanh_lanes(d, hn::Mul(hn::Mul(constant(d, 0.79788456080286536), x), cubic));
+    return sigmoid_lanes(d, hn::Mul(hn::Mul(constant(d, 1.5957691216057308), x), cubic));
   }
   template <class D, class V>
   static HWY_INLINE V value(D d, V x) {
-    const auto half = constant(d, 0.5);
-    return hn::Mul(x, hn::MulAdd(half, bend(d, x), half));
+    return hn::Mul(x, probability(d, x));
   }
-  // (1 + t) / 2 + x (1 - t^2) u' / 2 with t = tanh(u). The second term is 0 beyond 16, where its
-  // factors would overflow.
+  // s + x s (1 - s) 2 u' with s = sigmoid(2 u). The second term is 0 beyond 16, where its factors
+  // would overflow.
   template <class D, class V>
   static HWY_INLINE V gradient(D d, V x, V dy) {
-    const auto half = constant(d, 0.5), one = constant(d, 1), bound = constant(d, 16);
-    const auto t = bend(d, x);
-    const auto square = hn::Mul(x, x);
-    const auto slope =
-        hn::Mul(constant(d, 0.79788456080286536), hn::MulAdd(constant(d, 0.134145), square, one));
-    const auto second = hn::Mul(hn::Mul(half, x), hn::Mul(hn::NegMulAdd(t, t, one), slope));
+    const auto one = constant(d, 1), bound = constant(d, 16);
+    const auto s = probability(d, x);
+    const auto slope = hn::Mul(constant(d, 1.5957691216057308),
+                               hn::MulAdd(constant(d, 0.134145), hn::Mul(x, x), one));
+    const auto second = hn::Mul(hn::Mul(x, s), hn::Mul(hn::Sub(one, s), slope));
     const auto vanishing = hn::IfThenZeroElse(hn::Gt(hn::Abs(x), bound), second);
-    return hn::Mul(dy, hn::Add(hn::MulAdd(half, t, half), vanishing));
+    return hn::Mul(dy, hn::Add(s, vanishing));
   }
 };
 
