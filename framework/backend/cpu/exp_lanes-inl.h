@@ -79,12 +79,13 @@ HWY_INLINE V tanh_lanes(D d, V x) {
 }
 
 template <class D, class V>
-HWY_INLINE V erf_lanes(D d, V x) {
+HWY_INLINE V normal_share_lanes(D d, V x) {
   using T = hwy::HWY_NAMESPACE::TFromD<D>;
   if constexpr (std::is_same_v<T, float>) {
-    return erf(d, x);
+    return normal_share(d, x);
   } else {
-    return apply_lanes(d, x, [](T value) { return std::erf(value); });
+    return apply_lanes(d, x,
+                       [](T value) { return T(0.5) * std::erfc(value * T(-0.70710678118654752)); });
   }
 }
 

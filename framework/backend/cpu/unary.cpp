@@ -13,7 +13,7 @@
 #include "framework/backend/cpu/lanes-inl.h"
 
 // Bound by memory where the formula is short, by the arithmetic of the polynomials where it has
-// an exponential, logarithm or error function.
+// an exponential or logarithm.
 HWY_BEFORE_NAMESPACE();
 namespace gs::backend::HWY_NAMESPACE {
 namespace {
@@ -146,20 +146,15 @@ struct Relu {
 // x Phi(x), Phi(x) = (1 + erf(x / sqrt(2))) / 2 (Hendrycks and Gimpel, 2016)
 struct Gelu {
   template <class D, class V>
-  static HWY_INLINE V probability(D d, V x) {
-    const auto half = constant(d, 0.5);
-    return hn::MulAdd(half, erf_lanes(d, hn::Mul(x, constant(d, 0.70710678118654752))), half);
-  }
-  template <class D, class V>
   static HWY_INLINE V value(D d, V x) {
-    return hn::Mul(x, probability(d, x));
+    return hn::Mul(x, normal_share_lanes(d, x));
   }
   // Phi(x) + x phi(x), phi(x) = exp(-x^2 / 2) / sqrt(2 pi)
   template <class D, class V>
   static HWY_INLINE V gradient(D d, V x, V dy) {
     const auto power = exp_lanes(d, hn::Mul(constant(d, -0.5), hn::Mul(x, x)));
     const auto density = hn::Mul(constant(d, 0.39894228040143268), power);
-    return hn::Mul(dy, hn::MulAdd(x, density, probability(d, x)));
+    return hn::Mul(dy, hn::MulAdd(x, density, normal_share_lanes(d, x)));
   }
 };
 
