@@ -89,7 +89,7 @@ BENCHMARK_CAPTURE(sgd, momentum, 0.9)->Apply(weights);
 
 void models(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"embeddings", "matrices"})->UseRealTime();
-  benchmark->Args({6000 * 128, 26'000})->Args({8000 * 256, 110'000});
+  benchmark->Args({768'000, 26'000})->Args({2'048'000, 110'000});
 }
 
 BENCHMARK_CAPTURE(clipped_step, in_passes, false)->Apply(models);
