@@ -75,7 +75,9 @@ int run(int argc, char** argv) {
   Options options("translate", "Translates standard input, one line in, one line out.");
   options.bind("model", call.model, "checkpoint of a trained model");
   options.bind("beam", call.beam, "hypotheses that are followed; 1 is greedy", between(1, 1000));
-  options.bind("nbest", call.nbest, "translations printed for each line, at most the beam",
+  options.bind("nbest", call.nbest,
+               "translations printed for each line, at most the beam; a line without words "
+               "gives as many empty ones",
                between(1, 1000));
   options.bind("alpha", call.alpha, "length penalty: scores are log p / length^alpha", at_least(0));
   options.bind("scores", call.scores, "print the score and a tab before each translation");

@@ -200,6 +200,8 @@ class Sentence {
   std::vector<Hypothesis> finished_;
 };
 
+}  // namespace
+
 void check_config(const SearchConfig& config) {
   check(config.beam >= 1 && config.nbest >= 1 && config.nbest <= config.beam,
         "search: needs 1 <= nbest <= beam, got nbest {} and beam {}", config.nbest, config.beam);
@@ -209,8 +211,6 @@ void check_config(const SearchConfig& config) {
         "search: lengths must not be negative, got factor {} and extra {}", config.length_factor,
         config.length_extra);
 }
-
-}  // namespace
 
 double length_score(double log_probability, int64_t length, LengthPenalty penalty, double alpha) {
   const double l = static_cast<double>(std::max<int64_t>(length, 1));

@@ -26,6 +26,9 @@ struct SearchConfig {
   int64_t length_extra = 10;
 };
 
+// Refuses what no search can do.
+void check_config(const SearchConfig& config);
+
 struct Hypothesis {
   std::vector<int32_t> tokens;  // without marks
   double log_probability = 0;   // of the tokens, and of the end mark if it is finished

@@ -8,6 +8,7 @@
 
 #include "framework/core/parallel.h"
 #include "framework/io/module_checkpoint.h"
+#include "framework/nn/init.h"
 #include "models/transformer_config.h"
 
 namespace gs {
@@ -88,7 +89,7 @@ Translator::Translator(TransformerConfig config, Vocabulary source, Vocabulary t
 }
 
 std::unique_ptr<Translator> Translator::load(const std::string& path) {
-  return from_checkpoint(load_checkpoint(path), path);
+  return from_checkpoint(load_model_checkpoint(path), path);
 }
 
 std::unique_ptr<Translator> Translator::from_checkpoint(const Checkpoint& checkpoint,
@@ -100,6 +101,7 @@ std::unique_ptr<Translator> Translator::from_checkpoint(const Checkpoint& checkp
   for (const auto& [name, value] : checkpoint.config) {
     if (name.starts_with(prefix)) text[name.substr(prefix.size())] = value;
   }
+  const nn::NoInitialValues no_initial_values;  // those of the checkpoint take their place
   auto translator =
       std::make_unique<Translator>(config_from_text(text), std::move(source), std::move(target));
   load_parameters(*translator->transformer_, checkpoint, path);
@@ -118,6 +120,7 @@ void Translator::store(Checkpoint& checkpoint) const {
 
 std::vector<std::vector<Translation>> Translator::translate(const std::vector<std::string>& lines,
                                                             const SearchConfig& config) const {
+  check_config(config);
   std::vector<std::vector<int32_t>> sources;
   for (size_t i = 0; i < lines.size(); ++i) {
     sources.push_back(source_.encode(lines[i]));
@@ -127,7 +130,8 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
           longest_line());
     if (tokens > 0) sources.back().push_back(kEndId);
   }
-  std::vector<std::vector<Translation>> results(lines.size(), {Translation{}});
+  std::vector<std::vector<Translation>> results(
+      lines.size(), std::vector<Translation>(static_cast<size_t>(config.nbest)));
   const std::vector<std::vector<size_t>> batches = batches_of(sources, config.beam);
   for_each_at_once(batches.size(), [&](size_t b) {
     Sequences batch;

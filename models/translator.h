@@ -36,7 +36,8 @@ class Translator {
   // The most tokens that a line may have: the end mark takes one place more.
   int64_t longest_line() const { return transformer_->config.maximum_length - 1; }
   // The best translations of each line, best first, in the order of the lines. A line without words
-  // gives one empty translation. Lines longer than the model's limit are refused, by number.
+  // gives empty translations, as many as are wanted. Lines longer than the model's limit are
+  // refused, by number.
   std::vector<std::vector<Translation>> translate(const std::vector<std::string>& lines,
                                                   const SearchConfig& config) const;
 

@@ -21,9 +21,9 @@ struct GemmSizes {
 void gemm(Cpu, const GemmSizes& sizes, const float* a, const float* b, float* c);
 void gemm(Cpu, const GemmSizes& sizes, const double* a, const double* b, double* c);
 
-// Opens the libraries: after it no call of gemm fails for want of them, as it must not in the body
-// of a parallel_for.
-void prepare_gemm(Cpu);
+// Opens the library that multiplies this type: after it no call of gemm fails for want of it, as it
+// must not in the body of a parallel_for.
+void prepare_gemm(Cpu, DType dtype);
 
 // `count` products; matrix i of an operand starts at its offset i, counted in elements.
 struct GemmBatch {

@@ -71,6 +71,7 @@ class OpenCheckpoint {
     for (const std::string& name : names.data) read(name, group + "/" + name);
   }
 
+  // What a model needs: /model, /config and /tokenizer.
   void read_model(Checkpoint& checkpoint) const {
     const Hdf5Reader::Names names = reader_.names("model");
     for (const std::string& name : names.data)
@@ -82,6 +83,12 @@ class OpenCheckpoint {
             "load: {}: {} is tied to {}, which is no parameter", path_, name, target);
       checkpoint.ties.emplace(name, parameter);
     }
+    each("config", [&](const std::string& name, const std::string& place) {
+      checkpoint.config.emplace(name, reader_.text(place));
+    });
+    each("tokenizer", [&](const std::string& name, const std::string& place) {
+      checkpoint.tokenizer.emplace(name, reader_.bytes(place));
+    });
   }
 
   std::map<std::string, TrainingValue> training() const {
@@ -136,19 +143,19 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 Checkpoint load_checkpoint(const std::string& path) {
   const OperationTimer timer("load_checkpoint", Phase::kOther);
   const OpenCheckpoint file(path);
-  const Hdf5Reader& reader = file.reader();
   Checkpoint checkpoint;
   file.read_model(checkpoint);
   file.each("optimizer", [&](const std::string& name, const std::string& place) {
-    checkpoint.optimizer.emplace(name, reader.array(place));
+    checkpoint.optimizer.emplace(name, file.reader().array(place));
   });
   checkpoint.training = file.training();
-  file.each("config", [&](const std::string& name, const std::string& place) {
-    checkpoint.config.emplace(name, reader.text(place));
-  });
-  file.each("tokenizer", [&](const std::string& name, const std::string& place) {
-    checkpoint.tokenizer.emplace(name, reader.bytes(place));
-  });
+  return checkpoint;
+}
+
+Checkpoint load_model_checkpoint(const std::string& path) {
+  const OperationTimer timer("load_checkpoint", Phase::kOther);
+  Checkpoint checkpoint;
+  OpenCheckpoint(path).read_model(checkpoint);
   return checkpoint;
 }
 

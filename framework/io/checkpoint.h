@@ -33,6 +33,9 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 // refused.
 Checkpoint load_checkpoint(const std::string& path);
 
+// The same without /optimizer and /training, which a model that is only to compute does not need.
+Checkpoint load_model_checkpoint(const std::string& path);
+
 // Reads and verifies the file, but gives /training alone.
 std::map<std::string, TrainingValue> load_training_values(const std::string& path);
 

@@ -61,7 +61,7 @@ void save_model(const std::string& path, const nn::Module& module, const Optimiz
 }
 
 void load_model(const std::string& path, nn::Module& module) {
-  load_parameters(module, load_checkpoint(path), path);
+  load_parameters(module, load_model_checkpoint(path), path);
 }
 
 int64_t optimizer_steps(const Checkpoint& checkpoint, const std::string& path) {

@@ -8,6 +8,8 @@
 namespace gs::nn {
 namespace {
 
+thread_local bool draws_values = true;
+
 struct Fans {
   double in, out;
 };
@@ -24,13 +26,18 @@ double inverse(double fan) { return fan > 0 ? 1 / fan : 0; }
 
 }  // namespace
 
+NoInitialValues::NoInitialValues() : before_(draws_values) { draws_values = false; }
+NoInitialValues::~NoInitialValues() { draws_values = before_; }
+
 Tensor uniform(const Shape& shape, double low, double high, Generator& generator) {
   check(low <= high, "uniform: needs low <= high, got {} and {}", low, high);
+  if (!draws_values) return Tensor(Array::empty(shape, kFloat32));
   return rand(shape, {}, generator) * (high - low) + low;
 }
 
 Tensor normal(const Shape& shape, double mean, double deviation, Generator& generator) {
   check(deviation >= 0, "normal: needs a deviation of at least 0, got {}", deviation);
+  if (!draws_values) return Tensor(Array::empty(shape, kFloat32));
   return randn(shape, {}, generator) * deviation + mean;
 }
 

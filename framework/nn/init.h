@@ -22,4 +22,17 @@ Tensor normal(const Shape& shape, double mean, double deviation,
               Generator& generator = default_generator());
 Tensor constant(const Shape& shape, double value);
 
+// While one lives, this thread draws no initial values and leaves those above, but for constant,
+// as they are: for a model whose parameters are loaded next.
+class NoInitialValues {
+ public:
+  NoInitialValues();
+  ~NoInitialValues();
+  NoInitialValues(const NoInitialValues&) = delete;
+  NoInitialValues& operator=(const NoInitialValues&) = delete;
+
+ private:
+  bool before_;
+};
+
 }  // namespace gs::nn

@@ -42,11 +42,11 @@ Tensor sinusoidal_table(int64_t positions, int64_t width, DType dtype) {
   check(positions >= 0 && width >= 1,
         "positions: need a width of at least 1, got {} positions of width {}", positions, width);
   std::vector<double> table(static_cast<size_t>(positions * width));
-  for (int64_t p = 0; p < positions; ++p) {
-    for (int64_t c = 0; c < width; ++c) {
-      const int64_t even = c - c % 2;
-      const double exponent = static_cast<double>(even) / static_cast<double>(width);
-      const double angle = static_cast<double>(p) / std::pow(10000.0, exponent);
+  for (int64_t c = 0; c < width; ++c) {
+    const int64_t even = c - c % 2;
+    const double length = std::pow(10000.0, static_cast<double>(even) / static_cast<double>(width));
+    for (int64_t p = 0; p < positions; ++p) {
+      const double angle = static_cast<double>(p) / length;
       table[static_cast<size_t>(p * width + c)] = c % 2 == 0 ? std::sin(angle) : std::cos(angle);
     }
   }
@@ -55,8 +55,8 @@ Tensor sinusoidal_table(int64_t positions, int64_t width, DType dtype) {
 
 SinusoidalPositions::SinusoidalPositions(int64_t maximum_length, int64_t width)
     : maximum_length(maximum_length),
-      table_(sinusoidal_table(maximum_length, width, kFloat32)),
-      exact_table_(sinusoidal_table(maximum_length, width, kFloat64)) {}
+      exact_table_(sinusoidal_table(maximum_length, width, kFloat64)),
+      table_(cast(exact_table_, kFloat32)) {}
 
 Tensor SinusoidalPositions::operator()(const Tensor& positions, DType dtype) const {
   check_positions(positions, maximum_length);

@@ -24,8 +24,8 @@ struct SinusoidalPositions : Module {
   const int64_t maximum_length;
 
  private:
-  Tensor table_;        // float32
   Tensor exact_table_;  // float64
+  Tensor table_;        // float32
 };
 
 // Positions that are trained, normal with deviation 0.02 at first.

@@ -78,6 +78,15 @@ TEST_F(Translate, GivesNBestWithScoresInOrder) {
   EXPECT_LT(scores[2], 0);
 }
 
+// Readers count on N lines for a line.
+TEST_F(Translate, GivesNBestOfBlankLinesToo) {
+  const std::vector<std::string> lines =
+      lines_of(translate("\nthe dog sleeps .\n \n", "--beam 4 --nbest 3 --scores").output);
+  ASSERT_EQ(lines.size(), 9u);
+  for (const size_t i : {0, 1, 2, 6, 7, 8}) EXPECT_EQ(lines[i], "0.0000\t");
+  EXPECT_NE(lines[3], "0.0000\t");
+}
+
 TEST_F(Translate, ShowsATableOfTheAttention) {
   const CommandResult result = translate("the dog sleeps .\n", "--attention");
   const std::vector<std::string> lines = lines_of(result.output);

@@ -24,6 +24,10 @@ TEST(Checkpoint, ComesBackBitForBit) {
   EXPECT_EQ(std::get<int64_t>(training.at("step")), 900);
   EXPECT_EQ(std::get<double>(training.at("learning_rate")), 0.1 + 0.2);
   EXPECT_EQ(training.size(), 6U);
+  Checkpoint of_model = example_checkpoint();
+  of_model.optimizer.clear();
+  of_model.training.clear();
+  test::expect_same(of_model, load_model_checkpoint(path));
 }
 
 TEST(Checkpoint, OfNothingComesBack) {

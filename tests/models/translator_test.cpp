@@ -88,9 +88,11 @@ TEST(Translator, LinesWithoutWordsGiveEmptyTranslationsInTheirPlace) {
   const auto found = translator->translate(lines, search);
   ASSERT_EQ(found.size(), 5u);
   for (const size_t i : {1, 2, 3}) {
-    ASSERT_EQ(found[i].size(), 1u);
-    EXPECT_EQ(found[i][0].text, "");
-    EXPECT_EQ(found[i][0].score, 0);
+    ASSERT_EQ(found[i].size(), 2u);
+    for (const Translation& translation : found[i]) {
+      EXPECT_EQ(translation.text, "");
+      EXPECT_EQ(translation.score, 0);
+    }
   }
   for (const size_t i : {0, 4}) {
     const auto alone = translator->translate({lines[i]}, search)[0];
@@ -133,6 +135,7 @@ TEST(Translator, RefusesWhatItCannotTranslate) {
   EXPECT_THAT(error_of([&] { translator->translate({"a \xff"}, {}); }), HasSubstr("UTF-8"));
   EXPECT_THAT(error_of([&] { translator->translate({"a"}, {.beam = 1, .nbest = 2}); }),
               HasSubstr("nbest"));
+  EXPECT_THAT(error_of([&] { translator->translate({""}, {.nbest = -1}); }), HasSubstr("nbest -1"));
   translator->transformer().train();
   EXPECT_THAT(error_of([&] { translator->translate({"a"}, {}); }), HasSubstr("in training"));
   EXPECT_THAT(error_of([&] { translator->attention("a", "u"); }), HasSubstr("in training"));

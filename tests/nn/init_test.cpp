@@ -127,5 +127,20 @@ TEST(Init, TakesEmptyShapesAndRefusesNonsense) {
   EXPECT_NE(error_of([&] { nn::normal({3}, 0, NAN, generator); }), "");
 }
 
+TEST(Init, NothingIsDrawnForValuesThatAreLoadedNext) {
+  Generator generator(1), untouched(1);
+  {
+    const nn::NoInitialValues outer;
+    {
+      const nn::NoInitialValues inner;
+      EXPECT_EQ(nn::normal({3, 2}, 0, 1, generator).shape(), Shape({3, 2}));
+    }
+    EXPECT_EQ(nn::xavier_uniform({3, 2}, generator).dtype(), kFloat32);
+    EXPECT_EQ(nn::constant({2}, 7).values<float>(), std::vector<float>(2, 7));
+  }
+  EXPECT_EQ(nn::normal({5}, 0, 1, generator).values<float>(),
+            nn::normal({5}, 0, 1, untouched).values<float>());
+}
+
 }  // namespace
 }  // namespace gs

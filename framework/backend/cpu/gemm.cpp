@@ -88,7 +88,7 @@ void gemm_any(const GemmSizes& sizes, const T* a, const T* b, T* c) {
       static_cast<double>(sizes.m) * static_cast<double>(sizes.n) * static_cast<double>(sizes.k);
   const int64_t grain =
       std::max<int64_t>(16, static_cast<int64_t>(kSlab / (work / static_cast<double>(length))));
-  prepare_gemm(Cpu());
+  prepare_gemm(Cpu(), dtype_of<T>);
   parallel_for(0, length, grain, [&](int64_t first, int64_t last) {
     multiply_slab(sizes, rows, first, last, a, b, c);
   });
@@ -116,9 +116,9 @@ void gemm_batch_any(const GemmSizes& sizes, const GemmBatch& batch, const T* a, 
 
 }  // namespace
 
-void prepare_gemm(Cpu) {
-  float_library();
-  open_blas();
+void prepare_gemm(Cpu, DType dtype) {
+  // OpenBLAS takes milliseconds to open: not where oneDNN does all the work.
+  dtype == kFloat32 ? float_library() : open_blas();
 }
 
 void gemm(Cpu, const GemmSizes& sizes, const float* a, const float* b, float* c) {

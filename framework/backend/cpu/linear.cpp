@@ -111,7 +111,7 @@ void linear(Cpu, Array& y, const Array& x, const Array& weight, const Array& bia
     return;
   }
   constexpr int64_t kBlock = 512;
-  prepare_gemm(Cpu());
+  prepare_gemm(Cpu(), x.dtype());
   parallel_for(0, rows, std::max<int64_t>(16, grain), [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; block += kBlock) {
       const int64_t end = std::min(last, block + kBlock);

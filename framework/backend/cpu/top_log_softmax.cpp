@@ -219,9 +219,8 @@ void linear_top_log_softmax(Cpu, Array& values, Array& indices, const Array& x, 
                              std::min(kRows, rows - row), weight, bias);
       }
     };
-    // The first block opens the library: an error must not leave a parallel region.
-    take(0, 1);
-    parallel_for(1, (rows + kRows - 1) / kRows, 1, take);
+    prepare_gemm(Cpu{}, x.dtype());
+    parallel_for(0, (rows + kRows - 1) / kRows, 1, take);
   });
 }
 
