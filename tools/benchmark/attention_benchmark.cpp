@@ -56,7 +56,7 @@ void attention_forward_and_backward(benchmark::State& state) {
     scaled_dot_product_attention(c.query, c.key, c.value, c.options).output.backward(upstream);
     for (Tensor* tensor : {&c.query, &c.key, &c.value}) tensor->clear_gradient();
   }
-  count_bytes(state, 3 * 4 * floats(c));
+  count_bytes(state, 12 * floats(c));
   count_operations(state, 3 * c.operations());
 }
 
