@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/ops/softmax.h"
 #include "models/search.h"
@@ -99,6 +100,84 @@ TEST(TransformerSearch, CachedEqualsUncached) {
         EXPECT_EQ(cached[i][h].tokens, uncached[h].tokens) << i << " " << h;
         EXPECT_EQ(cached[i][h].finished, uncached[h].finished);
         EXPECT_NEAR(cached[i][h].log_probability, uncached[h].log_probability, 1e-4);
+      }
+    }
+  }
+}
+
+// The search as it is defined: every prefix decoded anew, every hypothesis followed to the limit.
+std::vector<Hypothesis> plain_search(const Transformer& model, const std::vector<int32_t>& source,
+                                     int64_t limit, const SearchConfig& config) {
+  std::vector<Hypothesis> live{{}}, finished;
+  const auto add = [&](Hypothesis hypothesis, bool is_finished) {
+    const int64_t length = static_cast<int64_t>(hypothesis.tokens.size()) + is_finished;
+    hypothesis.finished = is_finished;
+    hypothesis.score =
+        length_score(hypothesis.log_probability, length, config.length_penalty, config.alpha);
+    finished.push_back(hypothesis);
+  };
+  for (int64_t length = 0; length <= limit && !live.empty(); ++length) {
+    std::vector<Hypothesis> ways;  // each with its next token at the end
+    for (const Hypothesis& hypothesis : live) {
+      const std::vector<double> next = following(model, source, hypothesis.tokens);
+      for (int32_t token = 2; token < 11; ++token) {
+        ways.push_back(hypothesis);
+        ways.back().tokens.push_back(token);
+        ways.back().log_probability += next[static_cast<size_t>(token)];
+      }
+    }
+    std::stable_sort(ways.begin(), ways.end(), [](const Hypothesis& a, const Hypothesis& b) {
+      return a.log_probability > b.log_probability;
+    });
+    const std::vector<Hypothesis> before = std::exchange(live, {});
+    std::vector<std::vector<int32_t>> ended;
+    for (size_t i = 0; i < ways.size(); ++i) {
+      Hypothesis way = ways[i];
+      const bool ends = way.tokens.back() == 2;
+      if (!ends && length < limit && live.size() < static_cast<size_t>(config.beam))
+        live.push_back(way);
+      if (!ends || i >= static_cast<size_t>(config.beam)) continue;
+      way.tokens.pop_back();
+      ended.push_back(way.tokens);
+      add(way, true);
+    }
+    for (const Hypothesis& cut : before) {
+      if (length == limit && finished.size() < static_cast<size_t>(config.nbest) &&
+          std::find(ended.begin(), ended.end(), cut.tokens) == ended.end())
+        add(cut, false);
+    }
+  }
+  std::stable_sort(finished.begin(), finished.end(), [](const Hypothesis& a, const Hypothesis& b) {
+    return a.finished != b.finished ? a.finished : a.score > b.score;
+  });
+  finished.resize(std::min(finished.size(), static_cast<size_t>(config.nbest)));
+  return finished;
+}
+
+// Hypotheses and sentences leave the batch as soon as they cannot change the results, and only
+// then.
+TEST(TransformerSearch, EndsEarlyWithoutChangingTheResults) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const auto model = small_transformer(seed);
+    for (const auto& [beam, nbest] : {std::pair<int64_t, int64_t>{2, 1}, {3, 1}, {3, 2}, {5, 5}}) {
+      for (const double alpha : {0.0, 0.6, 1.0}) {
+        for (const int64_t extra : {1, 3, 9}) {
+          const SearchConfig config{.beam = beam,
+                                    .nbest = nbest,
+                                    .alpha = alpha,
+                                    .length_factor = 0,
+                                    .length_extra = extra};
+          const auto found = translate(*model, sequences(kSources), config);
+          for (size_t i = 0; i < kSources.size(); ++i) {
+            const auto expected = plain_search(*model, kSources[i], extra, config);
+            ASSERT_EQ(found[i].size(), expected.size());
+            for (size_t h = 0; h < expected.size(); ++h) {
+              EXPECT_EQ(found[i][h].tokens, expected[h].tokens);
+              EXPECT_EQ(found[i][h].finished, expected[h].finished);
+              EXPECT_NEAR(found[i][h].score, expected[h].score, 1e-5);
+            }
+          }
+        }
       }
     }
   }
