@@ -132,8 +132,21 @@ HWY_NOINLINE void multiply_some_rows(const Product<T>& p, int64_t start, int64_t
   if (v < vectors && !multiply_tile<kHide, kRows, 1>(d, p, start, v, first, last)) hide(1);
 }
 
-// Rows computed at a time: with two vectors each, their sums fill the registers well.
-inline constexpr int64_t kTileRows = 6;
+// Rows computed at a time: with two vectors each, their sums fill 16 or 32 registers well.
+inline constexpr int64_t kTileRows = HWY_MAX_BYTES == 64 ? 8 : 6;
+
+// `count` rows, at most kRows, from `start` on.
+template <bool kHide, int64_t kRows, typename T>
+HWY_INLINE void multiply_up_to(int64_t count, const Product<T>& p, int64_t start, int64_t vectors,
+                               int64_t first, int64_t last) {
+  if constexpr (kRows > 1) {
+    if (count < kRows) {
+      multiply_up_to<kHide, kRows - 1>(count, p, start, vectors, first, last);
+      return;
+    }
+  }
+  multiply_some_rows<kHide, kRows>(p, start, vectors, first, last);
+}
 
 // What rows of a product need: the terms [first, last) and how many of the columns.
 struct Extent {
@@ -151,30 +164,7 @@ HWY_INLINE void multiply(const Product<T>& p, int64_t rows, const ExtentOf& exte
     const int64_t count = (rows - start + tiles - 1) / tiles;  // tiles of about the same height
     const Extent extent = extent_of(start, start + count - 1);
     const int64_t vectors = (extent.columns + lanes - 1) / lanes;
-    const auto run = [&](auto height) {
-      multiply_some_rows<kHide, decltype(height)::value>(p, start, vectors, extent.first,
-                                                         extent.last);
-    };
-    switch (count) {
-      case 1:
-        run(std::integral_constant<int, 1>());
-        break;
-      case 2:
-        run(std::integral_constant<int, 2>());
-        break;
-      case 3:
-        run(std::integral_constant<int, 3>());
-        break;
-      case 4:
-        run(std::integral_constant<int, 4>());
-        break;
-      case 5:
-        run(std::integral_constant<int, 5>());
-        break;
-      default:
-        run(std::integral_constant<int, 6>());
-        break;
-    }
+    multiply_up_to<kHide, kTileRows>(count, p, start, vectors, extent.first, extent.last);
     start += count;
   }
 }
