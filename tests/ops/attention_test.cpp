@@ -125,7 +125,7 @@ void expect_answer(Problem p) {
 
 TEST(Attention, AgreesWithTheFormula) {
   test::for_each_instruction_set([] {
-    for (const int64_t length : {1, 2, 3, 4, 5, 9, 16, 21, 34})
+    for (const int64_t length : {1, 2, 3, 4, 5, 9, 16, 21, 34, 53, 100})
       expect_answer({2, length, length, 2, length % 7 + 1, length % 5 + 2, {.heads = 2}, {}, {}});
     for (const int64_t width : {1, 2, 4, 7, 8, 15, 16, 19, 32, 40, 64})
       expect_answer({1, 3, 6, 3, width, width + 1, {.heads = 3, .causal = true}, {}, {}});
@@ -199,6 +199,27 @@ TEST(Attention, DropoutZeroesWeightsOneByOne) {
     dropped += weight == 0;
   }
   EXPECT_NEAR(static_cast<double>(dropped), 500, 60);  // three standard deviations
+}
+
+// e^-100 is subnormal in float32: whether it counts as 0 must not show, nor may -infinity become
+// more than 0. The second row has nothing but blocked keys and one far below them.
+TEST(Attention, FarLowerScoresHaveNoWeight) {
+  test::for_each_instruction_set([] {
+    const Tensor zero(Array::zeros({1, 2, 1}, kFloat32)), keys(Array::zeros({1, 20, 1}, kFloat32));
+    std::vector<float> scores(40, -INFINITY);
+    scores[0] = 50, scores[1] = 50 - 86, scores[2] = 50 - 100, scores[3] = -3e38f;
+    scores[39] = -1e30f;
+    const Tensor weights =
+        dense(zero, keys, keys,
+              {.scores = Tensor::of<float>({2, 20}, scores), .return_weights = true})
+            .weights;
+    const std::vector<float> values = weights.values<float>();
+    EXPECT_EQ(values[0], 1);
+    EXPECT_NEAR(values[1], std::exp(-86.0), 1e-43);
+    EXPECT_LT(values[2], 1e-43f);
+    for (size_t j = 3; j < 39; ++j) EXPECT_EQ(values[j], 0) << j;
+    EXPECT_EQ(values[39], 1);
+  });
 }
 
 TEST(Attention, NotANumberSpreadsOnlyWhereItIsSeen) {
