@@ -22,6 +22,8 @@ void copy_blocks(Cpu, Array& y, const Array& x, Blocks blocks);
 
 // y += x, both of one floating type and one count of elements.
 void accumulate(Cpu, Array& y, const Array& x);
+// The same for blocks.
+void accumulate_blocks(Cpu, Array& y, const Array& x, Blocks blocks);
 
 // The index of the first element that is infinite or not a number, or -1.
 int64_t first_non_finite(Cpu, const Array& x);

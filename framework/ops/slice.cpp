@@ -42,12 +42,16 @@ void copy_out(Array& part, const Array& whole, const Places& at) {
   });
 }
 
-void copy_in(Array& whole, const Array& part, const Places& at) {
+void copy_in(Array& whole, const Array& part, const Places& at, bool adds) {
   on_device(part.device(), [&](auto on) {
     for_each_run(at, [&](int64_t part_start, int64_t part_stride, int64_t start, int64_t stride,
                          int64_t blocks, int64_t length) {
-      backend::copy_blocks(on, whole, part,
-                           {blocks, length, start, stride, part_start, part_stride});
+      const backend::Blocks places{blocks, length, start, stride, part_start, part_stride};
+      if (adds) {
+        backend::accumulate_blocks(on, whole, part, places);
+      } else {
+        backend::copy_blocks(on, whole, part, places);
+      }
     });
   });
 }
@@ -69,12 +73,16 @@ Tensor slice(const Tensor& x, int64_t dimension, int64_t start, int64_t end, int
                   (to - from + stride - 1) / stride};
   Array y = Array::empty(x.shape().with(d, at.count), x.dtype(), x.device());
   copy_out(y, x.value(), at);
-  // dx = dy at the places taken, 0 elsewhere
-  return record("slice", y, {x}, [at, shape = x.shape()](const Array& dy) {
-    const bool all = at.count == at.rows.length;
-    Array dx = all ? Array::empty(shape, dy.dtype(), dy.device())
-                   : Array::zeros(shape, dy.dtype(), dy.device());
-    copy_in(dx, dy, at);
+  // dx = dy at the places taken, 0 elsewhere. The second of several slices finds the gradient of
+  // the first and touches no other places.
+  return record("slice", y, {x}, [at, shape = x.shape()](const Array& dy, const Needs& needs) {
+    Array dx = needs.take_sum(0);
+    const bool adds = dx.defined(), all = at.count == at.rows.length;
+    if (!adds) {
+      dx = all ? Array::empty(shape, dy.dtype(), dy.device())
+               : Array::zeros(shape, dy.dtype(), dy.device());
+    }
+    copy_in(dx, dy, at, adds);
     return Gradients{dx};
   });
 }

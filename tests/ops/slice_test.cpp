@@ -1,6 +1,10 @@
 #include "framework/ops/slice.h"
 
+#include "framework/ops/arithmetic.h"
+#include "framework/ops/cast.h"
+#include "framework/ops/join.h"
 #include "tests/support/movement.h"
+#include "tests/support/operation_case.h"
 #include "tests/support/support.h"
 
 namespace gs {
@@ -59,6 +63,17 @@ TEST(Slice, IsACopyAndOverlapsAddUp) {
   slice(x, 0, 0, 3).backward(counted({3}, kFloat64, 1));
   slice(x, 0, 1, 4).backward(counted({3}, kFloat64, 10));
   EXPECT_EQ(x.gradient().values<double>(), (std::vector<double>{1, 12, 14, 12}));
+}
+
+// Several slices of one tensor: each gradient is added to those of the others, in its places alone.
+TEST(Slice, GradientsOfSeveralSlicesAddUp) {
+  const auto several = [](const std::vector<Tensor>& in) {
+    const Tensor& x = in[0];
+    const Tensor a = slice(x, 1, 0, 4, 2), b = slice(x, 1, 1, 3), c = slice(x, 1, 3, 5);
+    const Tensor rows = slice(x, 0, 0, 3, 2) * slice(x, 0, 1, 3);  // (2, 5, 2)
+    return a * b + c * slice(x, 1, 0, 2) + slice(concat({rows, slice(x, 0, 1, 2)}, 0), 1, 2, 4);
+  };
+  test::check_operation("several slices", several, {cast(counted({3, 5, 2}), kFloat64) * 0.1});
 }
 
 }  // namespace

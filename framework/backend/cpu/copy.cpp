@@ -114,6 +114,23 @@ void accumulate(Cpu, Array& y, const Array& x) {
   });
 }
 
+void accumulate_blocks(Cpu, Array& y, const Array& x, Blocks blocks) {
+  if (blocks.length == 0) return;
+  dispatch_floating("accumulate", y.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    T* const out = y.data<T>() + blocks.y_start;
+    const T* const in = x.data<T>() + blocks.x_start;
+    const int64_t grain = std::max<int64_t>(1, kGrain / blocks.length);
+    parallel_for(0, blocks.rows, grain, [&](int64_t first, int64_t last) {
+      for (int64_t row = first; row < last; ++row) {
+        T* const y_row = out + row * blocks.y_stride;
+        const T* const x_row = in + row * blocks.x_stride;
+        for (int64_t i = 0; i < blocks.length; ++i) y_row[i] += x_row[i];
+      }
+    });
+  });
+}
+
 int64_t first_non_finite(Cpu, const Array& x) {
   if (!is_floating(x.dtype())) return -1;
   return dispatch_floating("first_non_finite", x.dtype(), [&](auto zero) -> int64_t {
