@@ -68,22 +68,25 @@ HWY_INLINE void softmax_rows(const Weights<T>& weights, int64_t rows, const Visi
   const auto lowest = hn::Set(d, -kInfinity<T>), zero = hn::Zero(d);
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN T partial[kFoldedRows * hn::MaxLanes(d)];
-  T maximum[kFoldedRows], total[kFoldedRows];
+  HWY_ALIGN T maximum[kFoldedRows] = {};
+  HWY_ALIGN T total[kFoldedRows] = {};
   for (int64_t i = 0; i < rows; ++i) {
     const T* const x = weights.scratch.row(i);
-    const int64_t count = visible(i);
     auto largest = lowest;
-    for_each_vector(d, count, [&](auto at) HWY_ATTR {
-      const auto value = load(d, x, whole(at));
-      largest = hn::Max(largest, hn::IfThenElse(before(d, whole(at), count), value, lowest));
+    for_each_vector(d, visible(i), [&](auto at) HWY_ATTR {
+      largest = hn::Max(largest, inside_or(d, load(d, x, whole(at)), at, lowest));
     });
     hn::Store(largest, d, partial + i * lanes);
   }
   max_lanes(d, partial, rows, maximum);
+  for (int64_t i = 0; i < rows; i += lanes) {
+    // Of a row without anything to see the powers are 0.
+    const auto value = hn::Load(d, maximum + i);
+    hn::Store(hn::IfThenElse(hn::Eq(value, lowest), zero, value), d, maximum + i);
+  }
   for (int64_t i = 0; i < rows; ++i) {
     T* const x = weights.scratch.row(i);
-    // Of a row without anything to see the exponentials are 0.
-    const auto shift = hn::Set(d, maximum[i] == -kInfinity<T> ? T{0} : maximum[i]);
+    const auto shift = hn::Set(d, maximum[i]);
     auto sum = zero;
     for_each_vector(d, visible(i), [&](auto at) HWY_ATTR {
       const auto value = exp_of_nonpositive_lanes(d, hn::Sub(load(d, x, whole(at)), shift));
@@ -93,14 +96,19 @@ HWY_INLINE void softmax_rows(const Weights<T>& weights, int64_t rows, const Visi
     hn::Store(sum, d, partial + i * lanes);
   }
   sum_lanes(d, partial, rows, total);
+  for (int64_t i = 0; i < rows; i += lanes) {
+    const auto value = hn::Load(d, total + i);
+    hn::Store(hn::IfThenElse(hn::Eq(value, zero), zero, hn::Div(hn::Set(d, T{1}), value)), d,
+              total + i);
+  }
   for (int64_t i = 0; i < rows; ++i) {
     T* const x = weights.scratch.row(i);
     const int64_t count = visible(i);
-    const auto factor = hn::Set(d, total[i] == 0 ? T{0} : 1 / total[i]);
+    const auto factor = hn::Set(d, total[i]);
     for_each_vector(d, weights.width, [&](auto at) HWY_ATTR {
       // The factor may be NaN, which must not reach the others.
-      auto value =
-          hn::IfThenElseZero(before(d, whole(at), count), hn::Mul(load(d, x, whole(at)), factor));
+      auto value = hn::Mul(load(d, x, whole(at)), factor);
+      if (at.start + lanes > count) value = hn::IfThenElseZero(before(d, whole(at), count), value);
       if (weights.kept != nullptr) store(d, value, weights.kept + i * weights.width, at);
       if (weights.factors != nullptr)
         value = drop(d, value, load(d, weights.factors + i * weights.width, at));

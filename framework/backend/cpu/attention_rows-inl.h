@@ -22,6 +22,17 @@ namespace gs::backend::HWY_NAMESPACE {
 HWY_INLINE Whole whole(Whole at) { return at; }
 HWY_INLINE Whole whole(Part at) { return {at.start}; }
 
+// The value with `filler` in the lanes beyond a Part.
+template <class D, class V>
+HWY_INLINE V inside_or(D, V value, Whole, V) {
+  return value;
+}
+template <class D, class V>
+HWY_INLINE V inside_or(D d, V value, Part place, V filler) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(place.count)), value, filler);
+}
+
 // The lanes of a vector of a row that come before element `count`.
 template <class D>
 HWY_INLINE hwy::HWY_NAMESPACE::Mask<D> before(D d, Whole at, int64_t count) {
