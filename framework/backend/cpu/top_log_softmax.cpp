@@ -46,19 +46,23 @@ struct Scratch {
   std::vector<Entry<T>> entries;  // that may be among the largest
 };
 
-constexpr int64_t kChunk = 128;
+// Elements of a chunk: so few that there are more chunks than elements wanted, where rows are long
+// enough.
+int64_t chunk_of(int64_t length, int64_t count) {
+  return std::clamp<int64_t>(length / (4 * count) / 16 * 16, 16, 128);
+}
 
-// Fills scratch.maxima, of chunks of kChunk elements, and gives the largest of all. NaN is passed
+// Fills scratch.maxima, of chunks of so many elements, and gives the largest of all. NaN is passed
 // over.
 template <typename T>
-T find_maxima(const T* x, int64_t length, Scratch<T>& scratch) {
+T find_maxima(const T* x, int64_t length, int64_t chunk, Scratch<T>& scratch) {
   const hn::ScalableTag<T> d;
   constexpr T kLowest = -std::numeric_limits<T>::infinity();
   scratch.maxima.clear();
   T largest = kLowest;
-  for (int64_t start = 0; start < length; start += kChunk) {
+  for (int64_t start = 0; start < length; start += chunk) {
     auto max = hn::Set(d, kLowest);
-    for_each_vector(d, std::min(kChunk, length - start),
+    for_each_vector(d, std::min(chunk, length - start),
                     [&](auto at) HWY_ATTR { max = hn::Max(max, load(d, x + start, at, kLowest)); });
     scratch.maxima.push_back(max_of(d, max));
     largest = std::max(largest, scratch.maxima.back());
@@ -81,20 +85,20 @@ T log_sum_of(const T* x, int64_t length, T shift) {
 
 // Collects the elements that are at least `bound`, from chunks that have one.
 template <typename T>
-void collect(const T* x, int64_t length, T bound, Scratch<T>& scratch) {
+void collect(const T* x, int64_t length, int64_t chunk, T bound, Scratch<T>& scratch) {
   const hn::ScalableTag<T> d;
   const auto lowest = hn::Set(d, bound);
   scratch.entries.clear();
-  for (size_t chunk = 0; chunk < scratch.maxima.size(); ++chunk) {
-    if (scratch.maxima[chunk] < bound) continue;
-    const int64_t start = static_cast<int64_t>(chunk) * kChunk;
-    for_each_vector(d, std::min(kChunk, length - start), [&](auto at) HWY_ATTR {
+  for (size_t i = 0; i < scratch.maxima.size(); ++i) {
+    if (scratch.maxima[i] < bound) continue;
+    const int64_t start = static_cast<int64_t>(i) * chunk;
+    for_each_vector(d, std::min(chunk, length - start), [&](auto at) HWY_ATTR {
       at.start += start;
       const auto value = load(d, x, at, std::numeric_limits<T>::quiet_NaN());
       if (hn::AllFalse(d, hn::Ge(value, lowest))) return;
       const int64_t end = std::min(at.start + static_cast<int64_t>(hn::Lanes(d)), length);
-      for (int64_t i = at.start; i < end; ++i) {
-        if (x[i] >= bound) scratch.entries.push_back({x[i], static_cast<int32_t>(i)});
+      for (int64_t j = at.start; j < end; ++j) {
+        if (x[j] >= bound) scratch.entries.push_back({x[j], static_cast<int32_t>(j)});
       }
     });
   }
@@ -103,7 +107,8 @@ void collect(const T* x, int64_t length, T bound, Scratch<T>& scratch) {
 template <typename T>
 void top_of_row(T* values, int32_t* indices, int64_t count, const T* x, int64_t length,
                 Scratch<T>& scratch) {
-  const T max = find_maxima(x, length, scratch);
+  const int64_t chunk = chunk_of(length, count);
+  const T max = find_maxima(x, length, chunk, scratch);
   const T shift = max == -std::numeric_limits<T>::infinity() ? T{0} : max;
   const T log_sum = log_sum_of(x, length, shift);
   if (std::isnan(log_sum)) {
@@ -118,7 +123,7 @@ void top_of_row(T* values, int32_t* indices, int64_t count, const T* x, int64_t 
     std::nth_element(scratch.ranked.begin(), last, scratch.ranked.end(), std::greater<T>());
     bound = *last;
   }
-  collect(x, length, bound, scratch);
+  collect(x, length, chunk, bound, scratch);
   std::vector<Entry<T>>& entries = scratch.entries;
   std::partial_sort(entries.begin(), entries.begin() + count, entries.end());
   for (int64_t i = 0; i < count; ++i) {
@@ -209,18 +214,20 @@ void top_log_softmax(Cpu, Array& values, Array& indices, const Array& x) {
 void linear_top_log_softmax(Cpu, Array& values, Array& indices, const Array& x, const Array& weight,
                             const Array& bias) {
   if (values.elements() == 0) return;
-  constexpr int64_t kRows = 24;  // whose logits stay in the second-level cache
   const int64_t rows = x.shape()[0], width = x.shape()[1];
+  // So many rows that their logits stay in the second-level cache.
+  constexpr int64_t kElements = 150000, kFewest = 24;
+  const int64_t block = std::max(kFewest, kElements / weight.shape()[1]);
   dispatch_floating("top_log_softmax", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const auto take = [&](int64_t first, int64_t last) {
-      for (int64_t row = first * kRows; row < std::min(last * kRows, rows); row += kRows) {
+      for (int64_t row = first * block; row < std::min(last * block, rows); row += block) {
         multiply_and_take<T>(rows_from<T>(row, values, indices), x.data<T>() + row * width,
-                             std::min(kRows, rows - row), weight, bias);
+                             std::min(block, rows - row), weight, bias);
       }
     };
     prepare_gemm(Cpu{}, x.dtype());
-    parallel_for(0, (rows + kRows - 1) / kRows, 1, take);
+    parallel_for(0, (rows + block - 1) / block, 1, take);
   });
 }
 
