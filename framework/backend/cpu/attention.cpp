@@ -129,7 +129,7 @@ void attend(T* output, T* kept, const AttentionInputs& inputs, const AttentionPl
       part_of(inputs.value.data<T>(), sequence.key_start, head, plan.value_width);
   const Terms<T> key_terms = transposed_terms_of(key, sequence.keys, plan.width);
   prefetch_next(inputs.key.data<T>(), sequence.key_start, head, sequence.keys, plan.width);
-  const Terms<T> value_terms = terms_of<4>(value, sequence.keys, plan.value_width);
+  const Terms<T> value_terms = terms_of(value, sequence.keys, plan.value_width);
   const T* factors = plan.drops() ? dropout_factors<T>(head, plan.dropout) : nullptr;
   T* const block = kept != nullptr ? kept + head.weights_start() : nullptr;
   for (int64_t first = 0; first < sequence.queries; first += kQueries) {

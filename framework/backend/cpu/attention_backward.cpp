@@ -120,7 +120,7 @@ void combine_queries(T* y, Matrix<const T> coefficients, const T* x, int64_t wid
   const Matrix<T> out = part_of(y, sequence.key_start, head, width);
   const Matrix<const T> in = part_of(x, sequence.query_start, head, width);
   multiply<true>(Product<T>{{coefficients.data, 1, coefficients.stride},
-                            terms_of<4>(in, sequence.queries, width),
+                            terms_of(in, sequence.queries, width),
                             out,
                             width,
                             1},
@@ -179,15 +179,13 @@ void attend_backward(const Backward<T>& a, const AttentionPlan& plan, const Atte
   if (a.dquery != nullptr) {
     const Matrix<const T> key = part_of(a.key, sequence.key_start, head, plan.width);
     multiply<true>(Product<T>{{scratch.data, stride, 1},
-                              terms_of<4>(key, sequence.keys, plan.width),
+                              terms_of(key, sequence.keys, plan.width),
                               part_of(a.dquery, sequence.query_start, head, plan.width),
                               plan.width,
                               1},
                    queries, [&](int64_t, int64_t last) {
                      return Extent{0, head.visible(plan, last), plan.width};
                    });
-  }
-  if (a.dquery != nullptr) {
     prefetch_next(a.key, sequence.key_start, head, sequence.keys, plan.width);
     prefetch_next(a.dquery, sequence.query_start, head, queries, plan.width);
   }

@@ -33,8 +33,8 @@ HWY_INLINE Matrix<T> part_of(T* x, int64_t row, const AttentionHead& head, int64
   return {x + (row * head.heads + head.head) * width, head.heads * width};
 }
 
-// Asks for what part_of(x, row, ...) of the head that comes next will read, `rows` rows if it is of
-// the same length: the caches' own guesses follow neither its columns nor its rows.
+// Asks for what the next head will read or write of x if it has as many rows as this one, `rows`
+// from `row` on. They are too far apart for the caches to foresee.
 template <typename T>
 HWY_INLINE void prefetch_next(const T* x, int64_t row, const AttentionHead& head, int64_t rows,
                               int64_t width) {
@@ -68,13 +68,13 @@ HWY_INLINE int64_t padded(int64_t width) {
 
 // The rows of x as terms of a product: in place, or copied to scratch memory where their width is
 // not one of whole vectors.
-template <int kPurpose, typename T>
+template <typename T>
 Terms<T> terms_of(Matrix<const T> x, int64_t rows, int64_t width) {
   const hwy::HWY_NAMESPACE::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hwy::HWY_NAMESPACE::Lanes(d));
   const int64_t stride = padded<T>(width);
   if (stride == width) return {x.data, x.stride, lanes};
-  T* const copy = attention_scratch<T, kPurpose>(rows * stride);
+  T* const copy = attention_scratch<T, 4>(rows * stride);
   for (int64_t i = 0; i < rows; ++i)
     std::fill(std::copy_n(x.row(i), width, copy + i * stride), copy + (i + 1) * stride, T{0});
   return {copy, stride, lanes};
