@@ -294,7 +294,8 @@ def ctranslate2_peer(checkpoint, arguments):
 
     fill_stack(spec.encoder, "encoder")
     fill_stack(spec.decoder, "decoder")
-    spec.encoder.embeddings[0].weight, spec.decoder.embeddings.weight = c.source_table, c.target_table
+    spec.encoder.embeddings[0].weight = c.source_table
+    spec.decoder.embeddings.weight = c.target_table
     spec.decoder.projection.weight = np.array(c.output)
     if c.output_bias is not None:
         spec.decoder.projection.bias = c.output_bias
