@@ -49,7 +49,7 @@ def main():
     parser.add_argument("--modes", nargs="+", default=["eager", "compile"], help="of PyTorch")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--warm-up", type=int, default=15, help="steps that are not timed")
+    parser.add_argument("--warm-up", type=int, default=30, help="steps that are not timed; 15 see every batch")
     parser.add_argument("--steps", type=int, default=15)
     parser.add_argument("--json", type=Path, help="where to write every result")
     arguments = parser.parse_args()

@@ -9,8 +9,7 @@ the whole program, start and loading included. CTranslate2, where it is installe
 when as many hypotheses as the beam has are complete, which is sooner.
 
     pip install torch h5py numpy            # and, as a third peer, ctranslate2
-    python3 tools/benchmark/pytorch_decoding.py --model runs/toy/best.h5 --input lines.txt \\
-        --translate build/release/bin/translate
+    python3 tools/benchmark/compare_decoding.py --model runs/toy/best.h5 --input lines.txt
 """
 import argparse
 import json
