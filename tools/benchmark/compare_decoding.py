@@ -347,6 +347,9 @@ def main():
     parser.add_argument("--batch-sentences", type=int, default=64, help="of the peers")
     parser.add_argument("--json", help="write the figures here")
     arguments = parser.parse_args()
+    for path in (arguments.model, arguments.input, arguments.translate):
+        if not os.path.exists(path):
+            parser.error(f"there is no {path}")
     with open(arguments.input, encoding="utf-8") as file:
         lines = file.read().split("\n")[:arguments.lines]
     while lines and not lines[-1]:

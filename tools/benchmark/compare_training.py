@@ -30,7 +30,10 @@ def commands(arguments, model):
 
 
 def run(command):
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True)
+    except OSError as error:
+        sys.exit(f"compare_training: cannot run {command[0]}: {error.strerror}; see --help")
     if done.returncode != 0:
         sys.exit(f"compare_training: {' '.join(command)} failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])

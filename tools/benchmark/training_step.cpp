@@ -52,8 +52,22 @@ TransformerConfig config_named(const std::string& name) {
 
 std::vector<Lengths> read_lengths(const std::string& path) {
   std::ifstream file(path);
-  check(file.good(), "training_step: cannot open {}; give --lengths", path);
-  return nlohmann::json::parse(file).get<std::vector<Lengths>>();
+  check(file.good(), "lengths: cannot open {}; name another with --lengths", path);
+  std::vector<Lengths> batches;
+  try {
+    batches = nlohmann::json::parse(file).get<std::vector<Lengths>>();
+  } catch (const nlohmann::json::exception& error) {
+    fail("lengths: {} must hold lists of pairs [source, target], got {}", path, error.what());
+  }
+  check(!batches.empty(), "lengths: {} holds no batch; name another with --lengths", path);
+  for (const Lengths& batch : batches) {
+    check(!batch.empty(), "lengths: a batch in {} is empty; leave it out", path);
+    for (const auto& [source, target] : batch) {
+      check(source >= 1 && target >= 1,
+            "lengths: sentences in {} need a token at least, got {} and {}", path, source, target);
+    }
+  }
+  return batches;
 }
 
 // A batch of random tokens: each target is as long as its labels.
