@@ -25,8 +25,17 @@ namespace {
 [[noreturn]] void stop_twice(int first, int second) {
   catch_interrupts();
   raise(first);
+  usleep(250'000);
   raise(second);
   std::exit(1);
+}
+
+// As timeout(1) does.
+[[noreturn]] void stop_once_in_two_ways(int number) {
+  catch_interrupts();
+  raise(number);
+  kill(getpid(), number);
+  std::exit(interrupted() ? 0 : 1);
 }
 
 [[noreturn]] void stop_where_ignored() {
@@ -67,7 +76,7 @@ namespace {
     sleep(10);
   });
   raise(SIGTERM);
-  usleep(100'000);
+  usleep(250'000);
   stop_and_wait(SIGINT);
 }
 
@@ -84,6 +93,11 @@ TEST_F(InterruptDeathTest, TheFirstSetsTheFlag) {
 TEST_F(InterruptDeathTest, TheSecondEndsAtOnce) {
   EXPECT_EXIT(stop_twice(SIGINT, SIGINT), testing::KilledBySignal(SIGINT), "^$");
   EXPECT_EXIT(stop_twice(SIGINT, SIGTERM), testing::KilledBySignal(SIGTERM), "^$");
+}
+
+TEST_F(InterruptDeathTest, OneThatIsSentTwiceCountsOnce) {
+  EXPECT_EXIT(stop_once_in_two_ways(SIGINT), testing::ExitedWithCode(0), "^$");
+  EXPECT_EXIT(stop_once_in_two_ways(SIGTERM), testing::ExitedWithCode(0), "^$");
 }
 
 TEST_F(InterruptDeathTest, IgnoredSignalsStayIgnored) {
