@@ -64,9 +64,9 @@ const GemmLibrary& open_blas() {
     // The threads are ours: its own would fight with them for the cores.
     symbol_of<SetThreads>(handle, "openblas_set_num_threads")(1);
     const std::string core = symbol_of<CoreName>(handle, "openblas_get_corename")();
-    const GemmLibrary result{"openblas", "OpenBLAS (" + core + ")",
-                             "set GRADSTONE_SIMD=avx2, or OPENBLAS_CORETYPE to plainer kernels",
-                             multiply_float, multiply_double};
+    GemmLibrary result{"openblas", "OpenBLAS (" + core + ")",
+                       "set GRADSTONE_SIMD=avx2, or OPENBLAS_CORETYPE to plainer kernels",
+                       multiply_float, multiply_double};
     check_products(result);
     return result;
   }();
