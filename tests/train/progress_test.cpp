@@ -1,6 +1,7 @@
 #include "framework/train/progress.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <unistd.h>
 
@@ -76,10 +77,17 @@ class Terminal {
     std::fclose(stream);
     close(screen_);
   }
+  // What was written may arrive in pieces: all until nothing follows for a while.
   std::string shown() const {
-    char buffer[4096];
-    const ssize_t size = read(screen_, buffer, sizeof buffer);
-    return {buffer, static_cast<size_t>(size > 0 ? size : 0)};
+    std::string text;
+    pollfd screen = {.fd = screen_, .events = POLLIN, .revents = 0};
+    while (poll(&screen, 1, text.empty() ? 2000 : 100) > 0) {
+      char buffer[4096];
+      const ssize_t size = read(screen_, buffer, sizeof buffer);
+      if (size <= 0) break;
+      text.append(buffer, static_cast<size_t>(size));
+    }
+    return text;
   }
   FILE* stream = nullptr;
 

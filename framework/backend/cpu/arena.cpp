@@ -51,10 +51,14 @@ void* Arena::take(int64_t size) {
   const auto [found, start] = *fit;
   remove_free(free_.find(start));
   if (found > size) add_free(start + size, found - size);
+  ASAN_UNPOISON_MEMORY_REGION(start, static_cast<size_t>(size));
   return start;
 }
 
-void Arena::put(void* block, int64_t size) { add_free(static_cast<char*>(block), size); }
+void Arena::put(void* block, int64_t size) {
+  ASAN_POISON_MEMORY_REGION(block, static_cast<size_t>(size));
+  add_free(static_cast<char*>(block), size);
+}
 
 bool Arena::grow(int64_t size) {
   // A free span at the lower end makes up for a part of it.
