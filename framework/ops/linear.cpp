@@ -1,11 +1,10 @@
 #include "framework/ops/linear.h"
 
-#include <vector>
-
 #include "framework/backend/gemm.h"
 #include "framework/backend/linear.h"
 #include "framework/backend/sum_to.h"
 #include "framework/core/profiler.h"
+#include "framework/ops/linear_checks.h"
 
 namespace gs {
 namespace {
@@ -19,21 +18,6 @@ void multiply(On on, Array& c, GemmSizes sizes, const Array& a, const Array& b) 
     using T = decltype(zero);
     gemm(on, sizes, a.data<T>(), b.data<T>(), c.data<T>());
   });
-}
-
-void check_arguments(const char* name, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  check(weight.rank() == 2, "{}: the weight must be (out, in), got {}", name, weight.shape());
-  check(x.rank() >= 1 && x.shape().size(-1) == weight.shape()[1],
-        "{}: the last size of the input must be {}, got {}; weights are (out, in), here {}", name,
-        weight.shape()[1], x.shape(), weight.shape());
-  check(x.dtype() == weight.dtype() && x.device() == weight.device(),
-        "{}: input is {} on {}, weight {} on {}; convert one", name, x.dtype(), x.device(),
-        weight.dtype(), weight.device());
-  if (!bias.defined()) return;
-  check(bias.shape() == Shape({weight.shape()[0]}) && bias.dtype() == x.dtype() &&
-            bias.device() == x.device(),
-        "{}: the bias must be [{}] {}, got {} {}", name, weight.shape()[0], x.dtype(), bias.shape(),
-        bias.dtype());
 }
 
 Array product(const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -96,7 +80,7 @@ Gradients gradients_of(const Array& dy, const Array& x, const Array& weight, con
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const OperationTimer timer("linear");
-  check_arguments("linear", x, weight, bias);
+  check_linear("linear", x, weight, bias);
   return record(
       "linear", product(x, weight, bias, {}), {x, weight, bias},
       [x = Saved(x.value()), weight = Saved(weight.value())](const Array& dy, const Needs& needs) {
@@ -107,7 +91,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 Tensor linear_relu(const Tensor& x, const Tensor& weight, const Tensor& bias, double dropout,
                    bool training, Generator& generator) {
   const OperationTimer timer("linear_relu");
-  check_arguments("linear_relu", x, weight, bias);
+  check_linear("linear_relu", x, weight, bias);
   check(dropout >= 0 && dropout <= 1, "linear_relu: dropout must be in [0, 1], got {}", dropout);
   backend::LinearFinish finish{.relu = true, .dropout = {}};
   if (training && dropout > 0) finish.dropout = backend::DropoutMask::of(dropout, generator.next());

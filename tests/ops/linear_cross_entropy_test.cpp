@@ -259,11 +259,11 @@ TEST(LinearCrossEntropy, RefusesWhatDoesNotFit) {
     return error_of([&] { linear_cross_entropy(x, weight, bias, targets, options); });
   };
   EXPECT_EQ(error(x, Tensor(Array::zeros({4}, kFloat32)), Tensor(), targets),
-            "linear_cross_entropy: the weight must be (V, C) in float32 or float64, got [4] "
+            "linear_cross_entropy: the weight must be (out, in) in float32 or float64, got [4] "
             "float32");
   EXPECT_EQ(error(x, Tensor(Array::zeros({4, 2}, kFloat32)), Tensor(), targets),
-            "linear_cross_entropy: the last size of the input must be 2, got [2, 3]; the weight is "
-            "[4, 2]");
+            "linear_cross_entropy: the last size of the input must be 2, got [2, 3]; weights are "
+            "(out, in), here [4, 2]");
   EXPECT_EQ(error(x, Tensor(Array::zeros({4, 3}, kFloat64)), Tensor(), targets),
             "linear_cross_entropy: input is float32 on cpu, weight float64 on cpu; convert one");
   EXPECT_EQ(error(x, weight, Tensor(Array::zeros({3}, kFloat32)), targets),

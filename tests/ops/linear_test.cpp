@@ -80,7 +80,11 @@ TEST(Linear, RefusesWrongSizes) {
   EXPECT_EQ(test::error_of([&] {
               linear(x, numbers<float>({4, 5}, 1), numbers<float>({5}, 1));
             }),
-            "linear: the bias must be [4] float32, got [5] float32");
+            "linear: the bias must be [4] float32 on cpu, got [5] float32 on cpu");
+  EXPECT_EQ(test::error_of([&] {
+              linear(x, Tensor::of<int32_t>({1, 5}, {1, 2, 3, 4, 5}));
+            }),
+            "linear: the weight must be (out, in) in float32 or float64, got [1, 5] int32");
   EXPECT_EQ(test::error_of([&] {
               linear(x, numbers<double>({4, 5}, 1));
             }),

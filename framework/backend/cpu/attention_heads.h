@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "framework/backend/attention.h"
+#include "framework/backend/cpu/data_or_null.h"
 #include "framework/core/parallel.h"
 
 namespace gs::backend {
@@ -62,16 +63,6 @@ void for_each_head(const AttentionPlan& plan, int64_t first, int64_t last, const
       if (place >= first) body(head);
     }
   }
-}
-
-// The elements of an array, or null where it is undefined.
-template <typename T>
-T* data_or_null(Array& array) {
-  return array.defined() ? array.data<T>() : nullptr;
-}
-template <typename T>
-const T* data_or_null(const Array& array) {
-  return array.defined() ? array.data<T>() : nullptr;
 }
 
 // At least `size` elements, from the start of a cache line on, that the thread keeps for the next

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "framework/backend/cpu/cross_entropy_rows.h"
+#include "framework/backend/cpu/data_or_null.h"
 #include "framework/core/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -176,13 +177,12 @@ CrossEntropySums cross_entropy(Cpu, Array& dlogits, const Array& logits, const A
                                const CrossEntropyOptions& options) {
   return dispatch_floating("cross_entropy", logits.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    return cross_entropy_rows(
-        CrossEntropyRows<T>{.logits = logits.data<T>(),
-                            .targets = targets.data<int32_t>(),
-                            .rows = targets.elements(),
-                            .classes = logits.shape()[logits.rank() - 1],
-                            .dlogits = dlogits.defined() ? dlogits.data<T>() : nullptr},
-        options);
+    return cross_entropy_rows(CrossEntropyRows<T>{.logits = logits.data<T>(),
+                                                  .targets = targets.data<int32_t>(),
+                                                  .rows = targets.elements(),
+                                                  .classes = logits.shape()[logits.rank() - 1],
+                                                  .dlogits = data_or_null<T>(dlogits)},
+                              options);
   });
 }
 

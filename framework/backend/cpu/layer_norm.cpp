@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "framework/backend/cpu/data_or_null.h"
 #include "framework/core/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -43,15 +44,6 @@ struct Backward {
   int64_t width;
   bool centered;
 };
-
-template <typename T>
-T* data_or_null(Array& array) {
-  return array.defined() ? array.data<T>() : nullptr;
-}
-template <typename T>
-const T* data_or_null(const Array& array) {
-  return array.defined() ? array.data<T>() : nullptr;
-}
 
 // The rows of a block, pass by pass: the long waits for a row's sum, root and quotient are those of
 // all rows at once, and the block stays in the first-level cache.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "framework/backend/cpu/data_or_null.h"
 #include "framework/backend/gemm.h"
 #include "framework/core/parallel.h"
 
@@ -40,7 +41,7 @@ void finish_rows(Array& y, const Array& bias, const LinearFinish& finish, int64_
     using T = decltype(zero);
     const int64_t width = y.shape()[y.rank() - 1];
     T* const out = y.data<T>();
-    const T* const added = bias.defined() ? bias.data<T>() : nullptr;
+    const T* const added = data_or_null<T>(bias);
     for (int64_t row = first; row < last; ++row)
       add_bias(out + row * width, added, finish.relu, width);
     if (finish.dropout.threshold == 0) return;

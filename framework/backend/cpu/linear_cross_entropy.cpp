@@ -4,6 +4,7 @@
 
 #include "framework/backend/copy.h"
 #include "framework/backend/cpu/cross_entropy_rows.h"
+#include "framework/backend/cpu/data_or_null.h"
 #include "framework/backend/gemm.h"
 #include "framework/backend/reduce.h"
 
@@ -47,7 +48,7 @@ CrossEntropySums write_gradient(Array& logits, Array& dbias, Chunk chunk, const 
                            .rows = chunk.count,
                            .classes = chunk.classes,
                            .dlogits = logits.data<T>(),
-                           .bias = bias.defined() ? bias.data<T>() : nullptr};
+                           .bias = data_or_null<T>(bias)};
   if (!dbias.defined()) return cross_entropy_rows(rows, options);
   Array block_sums = Array::empty({rows.blocks(), chunk.classes}, dbias.dtype());
   rows.block_sums = block_sums.data<T>();

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/backend/cpu/data_or_null.h"
 #include "framework/core/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -70,8 +71,8 @@ void adam_block(AdamParameter& p, const AdamStep& step, int64_t begin, int64_t e
 void sgd_block(SgdParameter& p, const SgdStep& step, int64_t begin, int64_t end) {
   dispatch_floating("sgd", p.weight.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    sgd_range(p.weight.data<T>(), p.velocity.defined() ? p.velocity.data<T>() : nullptr,
-              std::as_const(p.gradient).data<T>(), p.learning_rate, p.decay, step, begin, end);
+    sgd_range(p.weight.data<T>(), data_or_null<T>(p.velocity), std::as_const(p.gradient).data<T>(),
+              p.learning_rate, p.decay, step, begin, end);
   });
 }
 
