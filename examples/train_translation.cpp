@@ -50,7 +50,7 @@ Validation validate(TranslationTraining& training, Batches& batches, const Trans
   const OperationTimer timer("validation", Phase::kOther);
   Translator& translator = training.translator();
   const Evaluating evaluating(translator.transformer());
-  const SearchConfig search{.beam = settings.beam};
+  const SearchConfig search = settings.search_config();
   return {score_predictions(translator.transformer(), batches),
           score_translations(translate_best(translator, valid.source, search), valid.target)};
 }
@@ -140,7 +140,7 @@ void evaluate(TranslationTraining& training, const TranslationSettings& settings
   std::string samples;
   for (const TranslationSplit& test : data.tests) {
     const std::vector<std::string> translations =
-        translate_best(translator, test.source, {.beam = settings.beam});
+        translate_best(translator, test.source, settings.search_config());
     const TranslationScore score = score_translations(translations, test.target);
     fmt::print("{:<8} {:>9} {:>10.2f} % {:>8.2f}\n", test.name, score.sentences,
                100 * score.exact_match, score.bleu.score);

@@ -69,6 +69,17 @@ class Best {
   std::vector<Candidate> heap_;
 };
 
+// Appends the tokens that would make the last of n tokens in a row that `tokens` has already.
+void append_repeats(std::span<const int32_t> tokens, int64_t n, std::vector<int32_t>& repeats) {
+  if (static_cast<int64_t>(tokens.size()) < n) return;
+  const size_t before = static_cast<size_t>(n - 1);
+  const std::span<const int32_t> last = tokens.last(before);
+  for (size_t i = 0; i + before < tokens.size(); ++i) {
+    if (std::equal(last.begin(), last.end(), tokens.begin() + static_cast<std::ptrdiff_t>(i)))
+      repeats.push_back(tokens[i + before]);
+  }
+}
+
 // The search of one sentence.
 class Sentence {
  public:
@@ -76,11 +87,28 @@ class Sentence {
       : config_(config),
         model_(model),
         maximum_length_(maximum_length),
+        minimum_length_(std::min(config.minimum_length, maximum_length)),
         nodes_{{-1, model.begin}},
         live_{Live{}} {}
 
   int64_t rows() const { return static_cast<int64_t>(live_.size()); }
   int32_t last_token(int64_t i) const { return node(live_[static_cast<size_t>(i)]).token; }
+
+  // Finds the tokens that may not follow next, and gives the most for one hypothesis.
+  int64_t block() {
+    blocked_.clear();
+    const bool is_short = length_ < minimum_length_;
+    if (!is_short && config_.no_repeat == 0) return 0;
+    size_t most = 0;
+    for (const Live& live : live_) {
+      std::vector<int32_t>& blocked = blocked_.emplace_back();
+      if (is_short) blocked.push_back(model_.end);
+      if (config_.no_repeat > 0)
+        append_repeats(tokens_until(live.node), config_.no_repeat, blocked);
+      most = std::max(most, blocked.size());
+    }
+    return static_cast<int64_t>(most);
+  }
 
   // Goes one token on. `first_row` is this sentence's first row of the batch; the rows that its new
   // hypotheses come from are appended to `origins`.
@@ -102,7 +130,7 @@ class Sentence {
       nodes_.push_back({parent.node, candidate.token});
       rows.push_back(static_cast<int32_t>(candidate.row));
     }
-    if (is_full) cut(first_row, candidates);
+    if (is_full || (next.empty() && !blocked_.empty())) cut(first_row, candidates);
     live_ = std::move(next);
     ++length_;
     drop_hopeless();
@@ -119,11 +147,21 @@ class Sentence {
  private:
   const Node& node(const Live& live) const { return nodes_[static_cast<size_t>(live.node)]; }
 
+  bool may_follow(int32_t token, size_t live) const {
+    const auto holds = [&](const std::vector<int32_t>& tokens) {
+      return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
+    };
+    return !holds(model_.never) && (blocked_.empty() || !holds(blocked_[live]));
+  }
+
   std::vector<Candidate> expand(const Following& following, int64_t first_row) const {
     // Twice the beam: so many may end and still leave a full beam to follow.
     Best best(static_cast<size_t>(2 * config_.beam));
     for (int64_t row = first_row; row < first_row + rows(); ++row) {
-      const double before = live_[static_cast<size_t>(row - first_row)].log_probability;
+      const size_t live = static_cast<size_t>(row - first_row);
+      const double before = live_[live].log_probability;
+      double blocked_end = -std::numeric_limits<double>::infinity();
+      bool is_stuck = true;
       for (int64_t i = row * following.count; i < (row + 1) * following.count; ++i) {
         const double next = following.log_probabilities[static_cast<size_t>(i)];
         const int32_t token = following.tokens[static_cast<size_t>(i)];
@@ -132,10 +170,19 @@ class Sentence {
               "finite?",
               length_ + 1);
         const double sum = before + next;
-        if (sum < best.worst() || sum == -std::numeric_limits<double>::infinity()) break;
-        if (std::find(model_.never.begin(), model_.never.end(), token) == model_.never.end())
+        if (sum == -std::numeric_limits<double>::infinity()) break;
+        if (sum < best.worst()) {
+          is_stuck = false;
+          break;
+        }
+        if (may_follow(token, live)) {
           best.offer({sum, row, token});
+          is_stuck = false;
+        } else if (token == model_.end) {
+          blocked_end = sum;
+        }
       }
+      if (is_stuck && std::isfinite(blocked_end)) best.offer({blocked_end, row, model_.end});
     }
     return std::move(best).sorted();
   }
@@ -193,10 +240,11 @@ class Sentence {
 
   const SearchConfig& config_;
   const SearchModel& model_;
-  int64_t maximum_length_;
-  int64_t length_ = 0;       // tokens of those that are followed
-  std::vector<Node> nodes_;  // the root is the begin mark
-  std::vector<Live> live_;   // most probable first
+  int64_t maximum_length_, minimum_length_;
+  int64_t length_ = 0;                         // tokens of those that are followed
+  std::vector<Node> nodes_;                    // the root is the begin mark
+  std::vector<Live> live_;                     // most probable first
+  std::vector<std::vector<int32_t>> blocked_;  // for each of them, or nothing where all may follow
   std::vector<Hypothesis> finished_;
 };
 
@@ -210,6 +258,13 @@ void check_config(const SearchConfig& config) {
   check(config.length_factor >= 0 && config.length_extra >= 0,
         "search: lengths must not be negative, got factor {} and extra {}", config.length_factor,
         config.length_extra);
+  check(config.minimum_length >= 0 && config.maximum_length >= 0 && config.no_repeat >= 0,
+        "search: the minimum and maximum length and the tokens that may not repeat must not be "
+        "negative, got {}, {} and {}",
+        config.minimum_length, config.maximum_length, config.no_repeat);
+  check(config.maximum_length == 0 || config.minimum_length <= config.maximum_length,
+        "search: the minimum length must be at most the maximum, got {} and {}",
+        config.minimum_length, config.maximum_length);
 }
 
 double length_score(double log_probability, int64_t length, LengthPenalty penalty, double alpha) {
@@ -232,11 +287,13 @@ std::vector<std::vector<Hypothesis>> beam_search(const SearchModel& model,
   const int64_t count = 2 * config.beam + static_cast<int64_t>(model.never.size());
   while (true) {
     std::vector<int32_t> tokens;
-    for (const Sentence& sentence : sentences) {
+    int64_t blocked = 0;
+    for (Sentence& sentence : sentences) {
       for (int64_t i = 0; i < sentence.rows(); ++i) tokens.push_back(sentence.last_token(i));
+      blocked = std::max(blocked, sentence.block());
     }
     if (tokens.empty()) break;
-    const TopLogSoftmax top = model.step(tokens, count);
+    const TopLogSoftmax top = model.step(tokens, count + blocked);
     const Following following{top.log_probabilities.values<float>(), top.classes.values<int32_t>(),
                               top.classes.size(1)};
     std::vector<int32_t> origins, row_offsets{0};
@@ -266,7 +323,8 @@ std::vector<std::vector<Hypothesis>> translate(const Transformer& transformer,
     const double length = config.length_factor * static_cast<double>(source.length(i)) +
                           static_cast<double>(config.length_extra);
     // One position is taken by the begin mark.
-    const int64_t positions = transformer.config.maximum_length - 1;
+    int64_t positions = transformer.config.maximum_length - 1;
+    if (config.maximum_length > 0) positions = std::min(positions, config.maximum_length);
     maximum_lengths.push_back(
         static_cast<int64_t>(std::clamp(length, 0.0, static_cast<double>(positions))));
   }
@@ -275,6 +333,7 @@ std::vector<std::vector<Hypothesis>> translate(const Transformer& transformer,
   model.begin = kBeginId;
   model.end = kEndId;
   model.never = {kPaddingId, kBeginId};
+  if (!config.unknown) model.never.push_back(kUnknownId);
   model.step = [&](std::span<const int32_t> tokens, int64_t count) {
     return transformer.step(tokens, state, count);
   };

@@ -24,6 +24,10 @@ struct SearchConfig {
   double alpha = 1;          // at least 0; 0 ranks by log-probability
   double length_factor = 2;  // at most factor * source tokens + extra tokens are made
   int64_t length_extra = 10;
+  int64_t maximum_length = 0;  // nor more than these tokens; 0 is no further limit
+  int64_t minimum_length = 0;  // tokens before which the end mark may not come
+  int64_t no_repeat = 0;       // no n tokens in a row come twice in a hypothesis; 0 lets them
+  bool unknown = true;         // whether <unk> may be produced
 };
 
 // Refuses what no search can do.
@@ -51,9 +55,10 @@ struct SearchModel {
 
 // The best hypotheses of each sentence, best first; `maximum_lengths` limits the tokens of each,
 // the end mark not counted. A search ends when no hypothesis that is followed can still win, and
-// finished sentences leave the batch. At the limit only the end mark may follow; hypotheses that
-// are cut there are given only where fewer than nbest were finished. Log-probabilities of NaN are
-// refused.
+// finished sentences leave the batch. At the limit only the end mark may follow, whatever the
+// minimum length; hypotheses that are cut there are given only where fewer than nbest were
+// finished. A hypothesis that minimum length and repetitions leave no way to go on may end, too, or
+// is cut, if its end has the probability 0. Log-probabilities of NaN are refused.
 std::vector<std::vector<Hypothesis>> beam_search(const SearchModel& model,
                                                  std::span<const int64_t> maximum_lengths,
                                                  const SearchConfig& config);

@@ -89,6 +89,9 @@ void TranslationSettings::bind(Options& options) {
                "steps between validations, each followed by a checkpoint", counts());
   options.bind("keep", keep, "newest checkpoints kept, besides the best", counts());
   options.bind("beam", beam, "beam of the translations that are scored", counts());
+  options.bind("alpha", alpha,
+               "length penalty of the translations that are scored, by log p / length^alpha",
+               at_least(0));
   options.bind("progress-seconds", progress_seconds,
                "between progress lines where the output is no terminal", above(0));
 }
@@ -130,6 +133,8 @@ AdamConfig TranslationSettings::adam_config() const {
           .epsilon = epsilon,
           .weight_decay = weight_decay};
 }
+
+SearchConfig TranslationSettings::search_config() const { return {.beam = beam, .alpha = alpha}; }
 
 Schedule TranslationSettings::schedule_config() const {
   return {.kind = Schedule::parse(schedule),

@@ -9,6 +9,7 @@
 #include "framework/optim/schedule.h"
 #include "framework/text/vocabulary.h"
 #include "framework/train/options.h"
+#include "models/search.h"
 #include "models/transformer.h"
 
 namespace gs {
@@ -38,6 +39,7 @@ struct TranslationSettings {
   std::string on_non_finite = "stop";
   // Watching and keeping.
   int64_t validate_every = 1000, keep = 3, beam = 1;
+  double alpha = 1;
   double progress_seconds = 10;
 
   // Binds every field to an option, which then shows its default in the help.
@@ -49,6 +51,7 @@ struct TranslationSettings {
   TransformerConfig transformer_config() const;
   BatchConfig batch_config() const;
   AdamConfig adam_config() const;
+  SearchConfig search_config() const;  // of the translations that are scored
   Schedule schedule_config() const;
 };
 

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include "tests/examples/translation_programs.h"
 
@@ -112,7 +115,87 @@ TEST_F(Translate, RefusesLinesThatItCannotTranslate) {
             "translate: standard input: line 2 has 40 tokens, the model takes 39; split it");
 }
 
+TEST_F(Translate, GivesEmptyLinesForTooLongOnesWhereAsked) {
+  std::string longer;
+  for (int i = 0; i < 40; ++i) longer += "dog ";
+  const std::string input = "the dog sleeps .\n" + longer + "\n\nthe cat sleeps .\n";
+  const CommandResult result =
+      translate(input, "--too-long empty --beam 2 --nbest 2 2> " + folder_->file("warnings"));
+  EXPECT_EQ(result.status, 0);
+  const std::vector<std::string> lines = lines_of(result.output);
+  ASSERT_EQ(lines.size(), 8u);
+  EXPECT_EQ(lines[2] + lines[3] + lines[4] + lines[5], "");
+  EXPECT_EQ(test::read_file(folder_->file("warnings")),
+            "translate: standard input: line 2 has 40 tokens, the model takes 39; it gives an "
+            "empty line\n");
+  const std::string file = folder_->write("long", input);
+  EXPECT_EQ(translate("", "--beam 2 --nbest 2 --too-long empty --input " + file).output,
+            "translate: " + file + ": line 2 has 40 tokens, the model takes 39; it gives an " +
+                "empty line\n" + result.output);
+}
+
+TEST_F(Translate, ReadsAndWritesFiles) {
+  const std::string text = "the dog sleeps .\n\nthe cat sleeps .\nthe man sees the dog .";
+  const std::string input = folder_->write("in.txt", text), output = folder_->file("out.txt");
+  const CommandResult result = translate("", "--input " + input + " --output " + output);
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.output, "");
+  EXPECT_EQ(test::read_file(output), translate(text).output);
+  // A last line that cannot be translated is found before the work, and the old output stays.
+  const std::string before = test::read_file(output);
+  const std::string bad = folder_->write("bad.txt", text + "\na\xff\n");
+  const CommandResult refused = translate("", "--input " + bad + " --output " + output);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_EQ(refused.output,
+            "translate: " + bad + ": line 5 is not UTF-8 at byte 1; convert it first\n");
+  EXPECT_EQ(test::read_file(output), before);
+  EXPECT_EQ(translate("", "--input " + bad).output, refused.output) << "nothing is translated";
+  EXPECT_EQ(translate("", "--input nowhere.txt").output,
+            "translate: --input: nowhere.txt cannot be read, No such file or directory\n");
+  EXPECT_EQ(translate("", "--input /tmp").output,
+            "translate: --input: /tmp cannot be read, it is a folder\n");
+  EXPECT_EQ(translate("", "--input " + input + " --output /tmp").output,
+            "translate: save: /tmp is a folder; give the path of a file\n");
+  // A file may take the place of its own input, and an empty one gives an empty one.
+  EXPECT_EQ(translate("", "--input " + input + " --output " + input).status, 0);
+  EXPECT_EQ(test::read_file(input), before);
+  const std::string empty = folder_->write("empty.txt", "");
+  EXPECT_EQ(translate("", "--input " + empty + " --output " + output).status, 0);
+  EXPECT_EQ(test::read_file(output), "");
+}
+
+TEST_F(Translate, SearchesAsAsked) {
+  const auto words = [&](const std::string& arguments) {
+    const std::string line = translate("the dog sleeps .\n", arguments).output;
+    return std::count(line.begin(), line.end(), ' ') + (line.size() > 1 ? 1 : 0);
+  };
+  EXPECT_EQ(words("--minimum-length 9 --maximum-length 9"), 9);
+  EXPECT_LE(words("--maximum-length 2"), 2);
+  EXPECT_GE(words("--minimum-length 12"), 12);
+  EXPECT_LE(words("--minimum-length 30 --length-factor 1 --length-extra 2"), 7);
+  const std::string distinct =
+      translate("the dog sleeps .\n", "--minimum-length 20 --no-repeat 1 --alpha 0").output;
+  std::istringstream stream(distinct);
+  std::vector<std::string> found{std::istream_iterator<std::string>(stream), {}};
+  EXPECT_GE(found.size(), 2u);
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(std::adjacent_find(found.begin(), found.end()), found.end()) << distinct;
+  // log p / ((5 + l) / 6)^alpha against log p / l^alpha, of the same l.
+  const auto score = [&](const std::string& arguments) {
+    return std::stod(translate("the dog sleeps .\n",
+                               "--scores --minimum-length 7 --maximum-length 7 " + arguments)
+                         .output);
+  };
+  const double log_probability = score("--alpha 0");
+  EXPECT_NEAR(score("--alpha 0.5"), log_probability / std::sqrt(8.0), 1e-4);
+  EXPECT_NEAR(score("--alpha 0.5 --length-penalty gnmt"), log_probability / std::sqrt(13.0 / 6),
+              1e-4);
+}
+
 TEST_F(Translate, RefusesWrongOptionsAndFiles) {
+  EXPECT_EQ(translate("a\n", "--minimum-length 5 --maximum-length 4").output,
+            "translate: search: the minimum length must be at most the maximum, got 5 and 4\n");
+
   EXPECT_EQ(translate("a\n", "--beam 2 --nbest 3").output,
             "translate: --nbest: must be at most the beam, got 3 and 2\n");
   const CommandResult missing = run_command("echo a | " + kProgram + " --model nowhere.h5");

@@ -105,6 +105,12 @@ TEST(TransformerSearch, CachedEqualsUncached) {
   }
 }
 
+bool repeats(const std::vector<int32_t>& tokens, int64_t n) {
+  if (n == 0 || static_cast<int64_t>(tokens.size()) < n) return false;
+  const auto last = tokens.end() - n;
+  return std::search(tokens.begin(), tokens.end() - 1, last, tokens.end()) != tokens.end() - 1;
+}
+
 // The search as it is defined: every prefix decoded anew, every hypothesis followed to the limit.
 std::vector<Hypothesis> plain_search(const Transformer& model, const std::vector<int32_t>& source,
                                      int64_t limit, const SearchConfig& config) {
@@ -120,11 +126,18 @@ std::vector<Hypothesis> plain_search(const Transformer& model, const std::vector
     std::vector<Hypothesis> ways;  // each with its next token at the end
     for (const Hypothesis& hypothesis : live) {
       const std::vector<double> next = following(model, source, hypothesis.tokens);
-      for (int32_t token = 2; token < 11; ++token) {
+      const auto add_way = [&](int32_t token) {
         ways.push_back(hypothesis);
         ways.back().tokens.push_back(token);
         ways.back().log_probability += next[static_cast<size_t>(token)];
+      };
+      const size_t before = ways.size();
+      if (length >= std::min(config.minimum_length, limit)) add_way(2);
+      for (int32_t token = config.unknown ? 3 : 4; token < 11; ++token) {
+        add_way(token);
+        if (repeats(ways.back().tokens, config.no_repeat)) ways.pop_back();
       }
+      if (ways.size() == before) add_way(2);
     }
     std::stable_sort(ways.begin(), ways.end(), [](const Hypothesis& a, const Hypothesis& b) {
       return a.log_probability > b.log_probability;
@@ -154,6 +167,19 @@ std::vector<Hypothesis> plain_search(const Transformer& model, const std::vector
   return finished;
 }
 
+void expect_plain(const Transformer& model, const SearchConfig& config) {
+  const auto found = translate(model, sequences(kSources), config);
+  for (size_t i = 0; i < kSources.size(); ++i) {
+    const auto expected = plain_search(model, kSources[i], config.length_extra, config);
+    ASSERT_EQ(found[i].size(), expected.size());
+    for (size_t h = 0; h < expected.size(); ++h) {
+      EXPECT_EQ(found[i][h].tokens, expected[h].tokens);
+      EXPECT_EQ(found[i][h].finished, expected[h].finished);
+      EXPECT_NEAR(found[i][h].score, expected[h].score, 1e-5);
+    }
+  }
+}
+
 // Hypotheses and sentences leave the batch as soon as they cannot change the results, and only
 // then.
 TEST(TransformerSearch, EndsEarlyWithoutChangingTheResults) {
@@ -162,21 +188,32 @@ TEST(TransformerSearch, EndsEarlyWithoutChangingTheResults) {
     for (const auto& [beam, nbest] : {std::pair<int64_t, int64_t>{2, 1}, {3, 1}, {3, 2}, {5, 5}}) {
       for (const double alpha : {0.0, 0.6, 1.0}) {
         for (const int64_t extra : {1, 3, 9}) {
-          const SearchConfig config{.beam = beam,
-                                    .nbest = nbest,
-                                    .alpha = alpha,
-                                    .length_factor = 0,
-                                    .length_extra = extra};
-          const auto found = translate(*model, sequences(kSources), config);
-          for (size_t i = 0; i < kSources.size(); ++i) {
-            const auto expected = plain_search(*model, kSources[i], extra, config);
-            ASSERT_EQ(found[i].size(), expected.size());
-            for (size_t h = 0; h < expected.size(); ++h) {
-              EXPECT_EQ(found[i][h].tokens, expected[h].tokens);
-              EXPECT_EQ(found[i][h].finished, expected[h].finished);
-              EXPECT_NEAR(found[i][h].score, expected[h].score, 1e-5);
-            }
-          }
+          expect_plain(*model, {.beam = beam,
+                                .nbest = nbest,
+                                .alpha = alpha,
+                                .length_factor = 0,
+                                .length_extra = extra});
+        }
+      }
+    }
+  }
+}
+
+TEST(TransformerSearch, EndsEarlyWithBlockedTokens) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    const auto model = small_transformer(seed);
+    for (const int64_t minimum_length : {0, 2, 7, 12}) {
+      for (const int64_t no_repeat : {0, 1, 2}) {
+        for (const auto penalty : {LengthPenalty::kPower, LengthPenalty::kGnmt}) {
+          expect_plain(*model, {.beam = 3,
+                                .nbest = 2,
+                                .length_penalty = penalty,
+                                .alpha = 0.6,
+                                .length_factor = 0,
+                                .length_extra = 9,
+                                .minimum_length = minimum_length,
+                                .no_repeat = no_repeat,
+                                .unknown = no_repeat == 2});
         }
       }
     }
@@ -225,6 +262,9 @@ TEST(TransformerSearch, GivesWholeSortedTranslationsWithinTheLimits) {
     // The model's own limit holds, too.
     for (const auto& hypotheses : translate(*model, sequences(kSources), {.length_factor = 1e300}))
       EXPECT_LE(hypotheses[0].tokens.size(), 23u);
+    for (const auto& hypotheses :
+         translate(*model, sequences(kSources), {.maximum_length = 2, .minimum_length = 2}))
+      EXPECT_EQ(hypotheses[0].tokens.size(), 2u);
   }
 }
 

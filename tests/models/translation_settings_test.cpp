@@ -62,6 +62,7 @@ const std::vector<std::pair<std::string, std::string>> kArguments{
     {"validate-every", "50"},
     {"keep", "9"},
     {"beam", "4"},
+    {"alpha", "0.6"},
     {"progress-seconds", "1.5"}};
 
 struct Bound {
@@ -101,7 +102,8 @@ void expect_changed(const TranslationSettings& s) {
   EXPECT_EQ(s.on_non_finite, "skip");
   EXPECT_EQ(s.validate_every, 50);
   EXPECT_EQ(s.keep, 9);
-  EXPECT_EQ(s.beam, 4);
+  EXPECT_EQ(s.search_config().beam, 4);
+  EXPECT_EQ(s.search_config().alpha, 0.6);
   EXPECT_EQ(s.progress_seconds, 1.5);
   EXPECT_FALSE(s.is_toy());
 
