@@ -41,6 +41,7 @@ class CorpusBuilder {
     corpus_.report.copies += source_text == target_text;
     corpus_.source.push_back(std::move(source_text));
     corpus_.target.push_back(std::move(target_text));
+    corpus_.lines.push_back(source.reader->number());
   }
 
   void leave_out(const Field& field, Defect defect, int64_t position = 0) {

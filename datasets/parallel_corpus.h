@@ -35,6 +35,7 @@ struct CorpusReport {
 // Sentence pairs; source[i] belongs to target[i].
 struct ParallelCorpus {
   std::vector<std::string> source, target;
+  std::vector<int64_t> lines;  // of each pair in its files, from 1
   CorpusReport report;
 
   int64_t count() const { return static_cast<int64_t>(source.size()); }

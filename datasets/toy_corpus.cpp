@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "datasets/text_hash.h"
 #include "datasets/toy_held_out.h"
 #include "framework/core/error.h"
 
@@ -136,7 +137,7 @@ ToyPair ToyCorpus::next() {
     toy::render(sentence, rendering_);
     if (!accepts_length(rendering_.english.size())) continue;
     toy::spell(rendering_.english, pair.source);
-    const uint64_t source_hash = toy::hash(pair.source);
+    const uint64_t source_hash = hash_text(pair.source);
     if (!accepts_hash(source_hash) || !seen_.insert(source_hash)) continue;
     toy::spell(rendering_.german, pair.target);
     pair.alignment = toy::alignment(rendering_);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "datasets/text_hash.h"
+
 namespace gs::toy {
 namespace {
 
@@ -78,15 +80,10 @@ bool holds_recipient(const Clause& clause) {
 
 }  // namespace
 
-uint64_t hash(std::string_view text) {
-  uint64_t word = 0xCBF29CE484222325;
-  for (const char c : text) word = (word ^ static_cast<unsigned char>(c)) * 0x100000001B3;
-  word = (word ^ (word >> 33)) * 0xFF51AFD7ED558CCD;
-  return word ^ (word >> 33);
-}
-
 bool is_held_out(std::string_view relation, std::string_view first, std::string_view second) {
-  return hash(std::string(relation).append("|").append(first).append("|").append(second)) % 10 == 0;
+  return hash_text(std::string(relation).append("|").append(first).append("|").append(second)) %
+             10 ==
+         0;
 }
 
 bool has_held_out_pair(const Sentence& sentence) {

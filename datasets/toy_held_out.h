@@ -8,12 +8,9 @@
 // What the training split of the toy corpus never shows, so that other splits can ask for it.
 namespace gs::toy {
 
-// FNV-1a, 64 bits, its bits mixed once more so that every residue of it is uniform.
-uint64_t hash(std::string_view text);
-
 // Whether two words never meet in training. The relation: "an" adjective and noun, "sv" subject
 // noun and verb, "vo" verb and object noun; words are the English dictionary forms. About a tenth
-// of all pairs, chosen by hash("an|old|dog") % 10 == 0.
+// of all pairs, chosen by hash_text("an|old|dog") % 10 == 0.
 bool is_held_out(std::string_view relation, std::string_view first, std::string_view second);
 
 // Whether the sentence holds such a pair.

@@ -1,10 +1,19 @@
 #include "datasets/translation_data.h"
 
-#include <algorithm>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "datasets/held_out.h"
 #include "datasets/parallel_corpus.h"
 #include "datasets/toy_corpus.h"
 #include "framework/core/error.h"
+#include "framework/text/utf8.h"
 
 namespace gs {
 namespace {
@@ -30,22 +39,73 @@ TranslationSplit read_split(const std::string& name, const std::string& source,
   ParallelCorpus corpus = target.empty() ? read_parallel_tsv(source, config)
                                          : read_parallel_corpus(source, target, config);
   notes.push_back(corpus.report.summary());
-  return {name, std::move(corpus.source), std::move(corpus.target)};
+  return {name, std::move(corpus.source), std::move(corpus.target), std::move(corpus.lines)};
 }
 
-// Moves the last pairs of one split to another.
-TranslationSplit split_off(TranslationSplit& from, const std::string& name, int64_t count) {
-  const auto pairs = static_cast<int64_t>(from.source.size());
-  check(pairs > count,
-        "data: {} pairs are too few to hold out {} for validation; give validation files", pairs,
-        count);
-  TranslationSplit split{name, {}, {}};
-  for (auto [own, moved] :
-       {std::pair(&from.source, &split.source), std::pair(&from.target, &split.target)}) {
-    moved->assign(std::make_move_iterator(own->end() - count), std::make_move_iterator(own->end()));
-    own->resize(own->size() - static_cast<size_t>(count));
+std::string sizes_of(const TranslationSplit& split) {
+  const std::unordered_set<std::string_view> distinct(split.source.begin(), split.source.end());
+  return fmt::format("{} pairs of {} sentences", split.source.size(), distinct.size());
+}
+
+// Moves what is held out to the validation split and the tests.
+void split_off(TranslationData& data, const HeldOutConfig& config) {
+  if (config.valid_pairs == 0 && config.test_pairs == 0) return;
+  const std::vector<Purpose> purposes = hold_out(data.train.source, config);
+  TranslationSplit all = std::exchange(data.train, {"train", {}, {}});
+  TranslationSplit valid{"valid", {}, {}}, test{"test", {}, {}};
+  for (size_t i = 0; i < purposes.size(); ++i) {
+    TranslationSplit& to = purposes[i] == Purpose::kTest         ? test
+                           : purposes[i] == Purpose::kValidation ? valid
+                                                                 : data.train;
+    to.source.push_back(std::move(all.source[i]));
+    to.target.push_back(std::move(all.target[i]));
+    to.lines.push_back(all.lines[i]);
   }
-  return split;
+  std::string held;
+  if (config.valid_pairs > 0) held = sizes_of(valid) + " for validation";
+  if (config.test_pairs > 0) held += (held.empty() ? "" : ", ") + sizes_of(test) + " for the test";
+  data.notes.push_back(
+      fmt::format("held out by source sentence: {}; {} are left for training (split seed {})", held,
+                  sizes_of(data.train), config.seed));
+  if (config.valid_pairs > 0) data.valid = std::move(valid);
+  if (config.test_pairs > 0) data.tests.push_back(std::move(test));
+}
+
+// The file's name without its folder, ".gz" and the last extension; with a number where it is
+// taken.
+std::string test_name(const std::string& file, const std::vector<TranslationSplit>& others) {
+  std::filesystem::path path = std::filesystem::path(file).filename();
+  if (path.extension() == ".gz") path = path.stem();
+  const std::string name = replace_invalid_utf8(path.stem().string());
+  const auto taken = [&](const std::string& text) {
+    return text == "train" || text == "valid" ||
+           std::any_of(others.begin(), others.end(),
+                       [&](const TranslationSplit& other) { return other.name == text; });
+  };
+  std::string unique = name;
+  for (int number = 2; taken(unique); ++number) unique = fmt::format("{}-{}", name, number);
+  return unique;
+}
+
+void note_training_sentences(const std::unordered_set<std::string_view>& train,
+                             const TranslationSplit& split, std::vector<std::string>& notes) {
+  const auto known = std::count_if(split.source.begin(), split.source.end(),
+                                   [&](const std::string& line) { return train.contains(line); });
+  if (known == 0) return;
+  notes.push_back(fmt::format("{}: {} of {} source sentences are training sentences too",
+                              split.name, known, split.source.size()));
+}
+
+void check_files(const FileDataConfig& config) {
+  check(!config.valid_source.empty() || config.valid_target.empty(),
+        "data: the validation target {} has no source; name both", config.valid_target);
+  const size_t sources = config.test_source.size(), targets = config.test_target.size();
+  check(sources > 0 || targets == 0, "data: the test target {} has no source; name both",
+        fmt::join(config.test_target, ","));
+  check(targets == 0 || sources == targets,
+        "data: numbers of test files differ, got {} sources and {} targets; name one target for "
+        "each source, or none where the sources are TSV files",
+        sources, targets);
 }
 
 }  // namespace
@@ -65,22 +125,34 @@ TranslationData toy_translation_data(const ToyDataConfig& config) {
 }
 
 TranslationData file_translation_data(const FileDataConfig& config) {
-  check(!config.valid_source.empty() || config.valid_target.empty(),
-        "data: the validation target {} has no source; name both", config.valid_target);
-  check(!config.test_source.empty() || config.test_target.empty(),
-        "data: the test target {} has no source; name both", config.test_target);
+  check_files(config);
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   TranslationData data;
   data.train = read_split("train", config.train_source, config.train_target, config.maximum_words,
                           data.notes);
-  data.valid = config.valid_source.empty()
-                   ? split_off(data.train, "valid", config.valid_pairs)
-                   : read_split("valid", config.valid_source, config.valid_target,
-                                config.maximum_words, data.notes);
-  if (!config.test_source.empty()) {
-    data.tests.push_back(read_split("test", config.test_source, config.test_target,
-                                    config.maximum_words, data.notes));
+  const bool has_valid = !config.valid_source.empty();
+  if (has_valid) {
+    data.valid = read_split("valid", config.valid_source, config.valid_target, config.maximum_words,
+                            data.notes);
   }
+  split_off(data, {.valid_pairs = has_valid ? 0 : config.valid_pairs,
+                   .test_pairs = config.held_out_test,
+                   .seed = config.split_seed});
+  for (size_t i = 0; i < config.test_source.size(); ++i) {
+    const std::string target = config.test_target.empty() ? "" : config.test_target[i];
+    data.tests.push_back(read_split(test_name(config.test_source[i], data.tests),
+                                    config.test_source[i], target, kNoLimit, data.notes));
+  }
+  const std::unordered_set<std::string_view> train(data.train.source.begin(),
+                                                   data.train.source.end());
+  note_training_sentences(train, data.valid, data.notes);
+  for (const TranslationSplit& test : data.tests) note_training_sentences(train, test, data.notes);
   return data;
+}
+
+std::string TranslationSplit::place(int64_t pair) const {
+  return lines.empty() ? fmt::format("pair {}", pair + 1)
+                       : fmt::format("line {}", lines[static_cast<size_t>(pair)]);
 }
 
 }  // namespace gs

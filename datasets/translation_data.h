@@ -6,10 +6,15 @@
 
 namespace gs {
 
-// Sentence pairs of one purpose; `name` is "valid", or one of the toy corpus's splits.
+// Sentence pairs of one purpose. `name` is "train", "valid", one of the toy corpus's test splits,
+// "test" for pairs that were held out, or that of a test file.
 struct TranslationSplit {
   std::string name;
   std::vector<std::string> source, target;
+  std::vector<int64_t> lines = {};  // of each pair in its files, from 1; empty where there are none
+
+  // "line 7" of the pair's files, else "pair 7".
+  std::string place(int64_t pair) const;
 };
 
 // All text of a training run.
@@ -31,15 +36,19 @@ struct ToyDataConfig {
 };
 TranslationData toy_translation_data(const ToyDataConfig& config);
 
-// Text files of the user: two files each, or one TSV with an empty target name. `test` may be
-// empty.
+// Text files of the user: two files each, or one TSV with an empty target name.
 struct FileDataConfig {
   std::string train_source, train_target;
-  std::string valid_source, valid_target;  // empty: the last `valid_pairs` training pairs
-  std::string test_source, test_target;
-  int64_t valid_pairs = 500;
-  int64_t maximum_words = 256;
+  std::string valid_source, valid_target;             // empty: held out of the training pairs
+  std::vector<std::string> test_source, test_target;  // as many; no target: all are TSV
+  int64_t valid_pairs = 500;                          // held out, at least (held_out.h)
+  int64_t held_out_test = 0;                          // likewise, as a further test
+  uint64_t split_seed = 1;                            // chooses what is held out
+  int64_t maximum_words = 255;                        // of training and validation sentences
 };
+// Every test has the name of its source file without folder and the last extension (".gz" beside),
+// made unique by a number; the notes tell what was read, left out and held out, and how many
+// sentences of the other files are training sentences as well. Tests have no limit of words.
 TranslationData file_translation_data(const FileDataConfig& config);
 
 }  // namespace gs

@@ -18,11 +18,14 @@ void TranslationSettings::bind(Options& options) {
   options.bind("train-target", files.train_target,
                "their translations; none: the second column of the TSV file");
   options.bind("valid-source", files.valid_source,
-               "validation sentences; none: the last training pairs");
+               "validation sentences; none: pairs held out of training");
   options.bind("valid-target", files.valid_target, "their translations");
-  options.bind("test-source", files.test_source, "test sentences, scored at the end");
-  options.bind("test-target", files.test_target, "their translations");
-  options.bind("maximum-words", files.maximum_words, "longer sentences are left out", counts());
+  options.bind("test-source", files.test_source,
+               "files of test sentences, each scored at the end under its name");
+  options.bind("test-target", files.test_target,
+               "their translations, in the same order; none: TSV files");
+  options.bind("maximum-words", files.maximum_words,
+               "training and validation pairs with a longer side are left out", counts());
   options.bind(
       "toy-level", toy.level,
       "grammar of the toy corpus: 1 main clauses, 2 subordinate clauses, 3 relative clauses",
@@ -30,7 +33,11 @@ void TranslationSettings::bind(Options& options) {
   options.bind("toy-pairs", toy.train_pairs, "distinct training pairs of the toy corpus", counts());
   options.bind("toy-seed", toy.seed, "seed of the toy corpus");
   options.bind("valid-pairs", toy.valid_pairs,
-               "pairs held out for validation where no file is named", counts());
+               "least pairs held out for validation where no file is named", counts());
+  options.bind("held-out-test", files.held_out_test,
+               "least pairs of the training files held out as a test", counts_or_none());
+  options.bind("split-seed", files.split_seed,
+               "chooses the source sentences that are held out, with all their translations");
   options.bind("test-pairs", toy.test_pairs, "pairs of each test split of the toy corpus",
                counts());
   options.bind("unit", unit, "what a token is", one_of({"word", "character"}));
@@ -99,11 +106,15 @@ void TranslationSettings::bind(Options& options) {
 TranslationData TranslationSettings::data() const {
   const OperationTimer timer("corpus", Phase::kOther);
   if (is_toy()) {
-    for (const std::string* name : {&files.train_target, &files.valid_source, &files.valid_target,
-                                    &files.test_source, &files.test_target}) {
-      check(name->empty(),
-            "data: {} needs --train-source beside it; without, the toy corpus is used", *name);
+    std::vector<std::string> names{files.train_target, files.valid_source, files.valid_target};
+    names.insert(names.end(), files.test_source.begin(), files.test_source.end());
+    names.insert(names.end(), files.test_target.begin(), files.test_target.end());
+    for (const std::string& name : names) {
+      check(name.empty(),
+            "data: {} needs --train-source beside it; without, the toy corpus is used", name);
     }
+    check(files.held_out_test == 0,
+          "--held-out-test: needs --train-source beside it; the toy corpus has --test-pairs");
     return toy_translation_data(toy);
   }
   FileDataConfig config = files;

@@ -13,18 +13,6 @@
 namespace gs::toy {
 namespace {
 
-// FNV-1a's published test vectors, mixed.
-TEST(ToyHash, IsFnv1aMixed) {
-  const auto mixed = [](uint64_t word) {
-    word ^= word >> 33;
-    word *= 0xFF51AFD7ED558CCD;
-    return word ^ (word >> 33);
-  };
-  EXPECT_EQ(hash(""), mixed(0xCBF29CE484222325));
-  EXPECT_EQ(hash("a"), mixed(0xAF63DC4C8601EC8C));
-  EXPECT_EQ(hash("foobar"), mixed(0x85944171F73967E8));
-}
-
 TEST(ToyHeldOut, TakesATenthOfThePairs) {
   int held_out = 0, all = 0;
   for (const Adjective& adjective : adjectives())

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <set>
 
 #include "datasets/toy_corpus.h"
@@ -68,8 +69,8 @@ TEST(TranslationData, ReadsTwoFilesForEachPurpose) {
   config.train_target = folder.write("train.de", "A B\nC\nempty source\n");
   config.valid_source = folder.write("valid.en", "d\n");
   config.valid_target = folder.write("valid.de", "D\n");
-  config.test_source = folder.write("test.en", "e\nf f f\n");
-  config.test_target = folder.write("test.de", "E\nF\n");
+  config.test_source = {folder.write("test.en", "e\n\nf f f\n")};
+  config.test_target = {folder.write("test.de", "E\n\nF\n")};
   config.maximum_words = 2;
   const TranslationData data = file_translation_data(config);
   EXPECT_EQ(data.train.source, (Lines{"a b", "c"}));
@@ -79,28 +80,79 @@ TEST(TranslationData, ReadsTwoFilesForEachPurpose) {
   EXPECT_EQ(data.valid.target, Lines{"D"});
   ASSERT_EQ(data.tests.size(), 1u);
   EXPECT_EQ(data.tests[0].name, "test");
-  EXPECT_EQ(data.tests[0].source, Lines{"e"});
-  EXPECT_EQ(data.tests[0].target, Lines{"E"});
+  EXPECT_EQ(data.tests[0].source, (Lines{"e", "f f f"}));  // of any length
+  EXPECT_EQ(data.tests[0].target, (Lines{"E", "F"}));
+  EXPECT_THAT(data.tests[0].lines, ElementsAre(1, 3));
+  EXPECT_EQ(data.tests[0].place(1), "line 3");
   ASSERT_EQ(data.notes.size(), 3u);
   EXPECT_THAT(data.notes[0], HasSubstr("3 lines, 2 pairs, 1 left out"));
   EXPECT_THAT(data.notes[1], HasSubstr("valid.en"));
-  EXPECT_THAT(data.notes[2], HasSubstr("2 lines, 1 pairs, 1 left out"));
+  EXPECT_THAT(data.notes[2], HasSubstr("3 lines, 2 pairs, 1 left out"));
 }
 
-TEST(TranslationData, HoldsOutTheLastPairsWithoutValidationFiles) {
+// The order of the hashes of a to h for seed 1 is d g h c e b f a (held_out_test.cpp).
+TEST(TranslationData, HoldsOutSourceSentencesInTheOrderOfTheFile) {
+  const TemporaryDirectory folder;
+  FileDataConfig config;
+  config.train_source =
+      folder.write("pairs.tsv", "a\tA\nb\tB\n\nc\tC\nd\tD\nd \tDD\ne\tE\n\u200Bd\tDDD\n");
+  config.valid_pairs = 2;
+  config.held_out_test = 1;
+  const TranslationData data = file_translation_data(config);
+  EXPECT_EQ(data.train.source, (Lines{"a", "b"}));
+  EXPECT_EQ(data.train.target, (Lines{"A", "B"}));
+  EXPECT_EQ(data.valid.source, (Lines{"c", "e"}));
+  EXPECT_EQ(data.valid.target, (Lines{"C", "E"}));
+  EXPECT_THAT(data.valid.lines, ElementsAre(4, 7));
+  ASSERT_EQ(data.tests.size(), 1u);
+  EXPECT_EQ(data.tests[0].name, "test");
+  EXPECT_EQ(data.tests[0].source, (Lines{"d", "d", "d"}));
+  EXPECT_EQ(data.tests[0].target, (Lines{"D", "DD", "DDD"}));
+  ASSERT_EQ(data.notes.size(), 2u);
+  EXPECT_EQ(data.notes[1],
+            "held out by source sentence: 2 pairs of 2 sentences for validation, 3 pairs of 1 "
+            "sentences for the test; 2 pairs of 2 sentences are left for training (split seed 1)");
+  config.valid_pairs = 7;
+  EXPECT_THAT(error_of([&] { file_translation_data(config); }),
+              HasSubstr("held out: 7 pairs are too few to hold out 7 for validation and 1 for the "
+                        "test"));
+}
+
+TEST(TranslationData, HoldsATestOutBesideFilesOfValidationAndTest) {
   const TemporaryDirectory folder;
   FileDataConfig config;
   config.train_source = folder.write("pairs.tsv", "a\tA\nb\tB\nc\tC\nd\tD\n");
-  config.valid_pairs = 3;
+  config.valid_source = folder.write("valid.tsv", "a\tAA\ne\tE\n");
+  config.test_source = {folder.write("test.tsv", "x\tX\nb\tBB\n"),
+                        folder.write("other.tsv.gz", "d\tDD\n")};
+  config.held_out_test = 1;  // d
   const TranslationData data = file_translation_data(config);
-  EXPECT_EQ(data.train.source, Lines{"a"});
-  EXPECT_EQ(data.train.target, Lines{"A"});
-  EXPECT_EQ(data.valid.source, (Lines{"b", "c", "d"}));
-  EXPECT_EQ(data.valid.target, (Lines{"B", "C", "D"}));
-  EXPECT_THAT(data.tests, IsEmpty());
-  config.valid_pairs = 4;
-  EXPECT_EQ(error_of([&] { file_translation_data(config); }),
-            "data: 4 pairs are too few to hold out 4 for validation; give validation files");
+  EXPECT_EQ(data.train.source, (Lines{"a", "b", "c"}));
+  EXPECT_EQ(data.valid.source, (Lines{"a", "e"}));
+  ASSERT_EQ(data.tests.size(), 3u);
+  EXPECT_EQ(data.tests[0].name, "test");
+  EXPECT_EQ(data.tests[0].source, Lines{"d"});
+  EXPECT_EQ(data.tests[1].name, "test-2");
+  EXPECT_EQ(data.tests[2].name, "other");
+  ASSERT_EQ(data.notes.size(), 7u);
+  EXPECT_EQ(data.notes[5], "valid: 1 of 2 source sentences are training sentences too");
+  EXPECT_EQ(data.notes[6], "test-2: 1 of 2 source sentences are training sentences too");
+}
+
+TEST(TranslationData, NamesTestsAfterTheirFiles) {
+  const TemporaryDirectory folder;
+  std::filesystem::create_directory(folder.file("b"));
+  FileDataConfig config;
+  config.train_source = folder.write("pairs.tsv", "a\tA\nb\tB\n");
+  config.valid_source = config.train_source;
+  for (const char* name : {"test_2016_flickr.en", "test.2017.en.gz", "plain", "train.en", "b/plain",
+                           "b/valid.en", "b/train", "\xff.en"})
+    config.test_source.push_back(folder.write(name, "c\tC\n"));
+  const TranslationData data = file_translation_data(config);
+  Lines names;
+  for (const TranslationSplit& test : data.tests) names.push_back(test.name);
+  EXPECT_THAT(names, ElementsAre("test_2016_flickr", "test.2017", "plain", "train-2", "plain-2",
+                                 "valid-2", "train-3", "\uFFFD"));
 }
 
 TEST(TranslationData, RefusesFilesThatDoNotFit) {
@@ -118,11 +170,16 @@ TEST(TranslationData, RefusesFilesThatDoNotFit) {
   EXPECT_EQ(error_of([&] { file_translation_data(config); }),
             "data: the validation target " + config.train_target + " has no source; name both");
   config.valid_target.clear();
-  config.test_target = config.train_target;
+  config.test_target = {config.train_target};
   EXPECT_EQ(error_of([&] { file_translation_data(config); }),
             "data: the test target " + config.train_target + " has no source; name both");
+  config.test_source = {config.train_source, config.train_source};
+  EXPECT_EQ(error_of([&] { file_translation_data(config); }),
+            "data: numbers of test files differ, got 2 sources and 1 targets; name one target for "
+            "each source, or none where the sources are TSV files");
+  config.test_source.clear();
   config.test_target.clear();
-  EXPECT_EQ(file_translation_data(config).train.source, Lines{"a"});
+  EXPECT_EQ(file_translation_data(config).train.source.size(), 1u);
 }
 
 }  // namespace

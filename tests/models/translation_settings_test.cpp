@@ -17,13 +17,15 @@ const std::vector<std::pair<std::string, std::string>> kArguments{
     {"train-target", "a.de"},
     {"valid-source", "b.en"},
     {"valid-target", "b.de"},
-    {"test-source", "c.en"},
-    {"test-target", "c.de"},
+    {"test-source", "c.en,d.en"},
+    {"test-target", "c.de,d.de"},
     {"maximum-words", "99"},
     {"toy-level", "3"},
     {"toy-pairs", "1234"},
     {"toy-seed", "18446744073709551615"},
     {"valid-pairs", "77"},
+    {"held-out-test", "66"},
+    {"split-seed", "9"},
     {"test-pairs", "88"},
     {"unit", "character"},
     {"minimum-count", "2"},
@@ -84,13 +86,15 @@ void expect_changed(const TranslationSettings& s) {
   EXPECT_EQ(s.files.train_target, "a.de");
   EXPECT_EQ(s.files.valid_source, "b.en");
   EXPECT_EQ(s.files.valid_target, "b.de");
-  EXPECT_EQ(s.files.test_source, "c.en");
-  EXPECT_EQ(s.files.test_target, "c.de");
+  EXPECT_EQ(s.files.test_source, (std::vector<std::string>{"c.en", "d.en"}));
+  EXPECT_EQ(s.files.test_target, (std::vector<std::string>{"c.de", "d.de"}));
   EXPECT_EQ(s.files.maximum_words, 99);
   EXPECT_EQ(s.toy.level, 3);
   EXPECT_EQ(s.toy.train_pairs, 1234);
   EXPECT_EQ(s.toy.seed, 18446744073709551615u);
   EXPECT_EQ(s.toy.valid_pairs, 77);
+  EXPECT_EQ(s.files.held_out_test, 66);
+  EXPECT_EQ(s.files.split_seed, 9u);
   EXPECT_EQ(s.toy.test_pairs, 88);
   EXPECT_EQ(s.token_unit(), TokenUnit::kCharacter);
   EXPECT_EQ(s.minimum_count, 2);
@@ -228,14 +232,23 @@ TEST(TranslationSettings, RefuseValuesThatMakeNoSense) {
 
 // Files that would be passed over in silence.
 TEST(TranslationSettings, RefuseFilesBesideTheToyCorpus) {
-  for (auto field :
-       {&FileDataConfig::train_target, &FileDataConfig::valid_source, &FileDataConfig::valid_target,
-        &FileDataConfig::test_source, &FileDataConfig::test_target}) {
+  for (auto field : {&FileDataConfig::train_target, &FileDataConfig::valid_source,
+                     &FileDataConfig::valid_target}) {
     TranslationSettings settings;
     settings.files.*field = "some.txt";
     EXPECT_THAT(error_of([&] { settings.data(); }),
                 HasSubstr("data: some.txt needs --train-source beside it"));
   }
+  for (auto field : {&FileDataConfig::test_source, &FileDataConfig::test_target}) {
+    TranslationSettings settings;
+    settings.files.*field = {"some.txt"};
+    EXPECT_THAT(error_of([&] { settings.data(); }),
+                HasSubstr("data: some.txt needs --train-source beside it"));
+  }
+  TranslationSettings settings;
+  settings.files.held_out_test = 5;
+  EXPECT_EQ(error_of([&] { settings.data(); }),
+            "--held-out-test: needs --train-source beside it; the toy corpus has --test-pairs");
 }
 
 TEST(TranslationSettings, GiveTheirData) {
@@ -248,8 +261,8 @@ TEST(TranslationSettings, GiveTheirData) {
   settings.files.train_source = folder.write("pairs.tsv", "a\tb\nc\td\ne\tf\n");
   settings.toy.valid_pairs = 1;
   const TranslationData files = settings.data();
-  EXPECT_EQ(files.train.source, (std::vector<std::string>{"a", "c"}));
-  EXPECT_EQ(files.valid.target, std::vector<std::string>{"f"});
+  EXPECT_EQ(files.train.source, (std::vector<std::string>{"a", "e"}));
+  EXPECT_EQ(files.valid.target, std::vector<std::string>{"d"});
 }
 
 }  // namespace
