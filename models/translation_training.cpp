@@ -11,8 +11,6 @@
 namespace gs {
 namespace {
 
-constexpr const char* kOptionPrefix = "options/";
-
 Vocabulary vocabulary_of(const TranslationSettings& settings,
                          std::initializer_list<const std::vector<std::string>*> texts) {
   const OperationTimer timer("vocabulary", Phase::kOther);
@@ -198,13 +196,13 @@ Checkpoint TranslationTraining::checkpoint(const Options::Values& options) const
                          {"train_seconds", seconds},
                          {"random_seed", static_cast<int64_t>(random.seed)},
                          {"random_next_stream", static_cast<int64_t>(random.next_stream)}};
-  for (const auto& [name, value] : options) checkpoint.config[kOptionPrefix + name] = value;
+  for (const auto& [name, value] : options) checkpoint.config[kRunOptions + name] = value;
   return checkpoint;
 }
 
 Options::Values stored_options(const Checkpoint& checkpoint) {
   Options::Values values;
-  const std::string prefix = kOptionPrefix;
+  const std::string prefix = kRunOptions;
   for (const auto& [name, value] : checkpoint.config) {
     if (name.starts_with(prefix)) values.emplace_back(name.substr(prefix.size()), value);
   }

@@ -21,9 +21,12 @@ struct Checkpoint {
   std::map<std::string, std::string> ties;        // path -> path of the parameter that it shares
   std::map<std::string, Array> optimizer;         // "<path>/first_moment" -> values
   std::map<std::string, TrainingValue> training;  // step, epoch, position in the data, seed, ...
-  std::map<std::string, std::string> config;      // every option and model size, as text
+  std::map<std::string, std::string> config;      // every model size and option, as text
   std::map<std::string, std::string> tokenizer;   // name -> any bytes
 };
+
+// Names in `config` that begin so are options of the run; the others make the model what it is.
+inline constexpr const char* kRunOptions = "options/";
 
 // Writes a file that is whole and verified, or throws and leaves what stood at `path` as it was.
 // Arrays may live on any device.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
 #include "framework/core/error.h"
@@ -43,15 +44,76 @@ fs::file_time_type time_of(const std::string& path) {
   return fs::last_write_time(path, error);
 }
 
+std::vector<int64_t> steps_in(const std::string& folder) {
+  std::vector<int64_t> steps;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::optional<int64_t> step = step_of(entry->path().filename().string());
+    std::error_code ignored;
+    if (step && entry->is_regular_file(ignored)) steps.push_back(*step);
+  }
+  check(!error, "checkpoints: cannot read the folder {}, {}", folder, error.message());
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+// The steps of the first `count`, ascending.
+std::vector<int64_t> first_steps(const std::vector<SavedStep>& saved, int64_t count) {
+  std::vector<int64_t> steps;
+  for (const SavedStep& one : saved)
+    if (static_cast<int64_t>(steps.size()) < count) steps.push_back(one.step);
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+bool contains(const std::vector<int64_t>& steps, int64_t step) {
+  return std::find(steps.begin(), steps.end(), step) != steps.end();
+}
+
 }  // namespace
 
+std::string path_of_step(const std::string& folder, int64_t step) {
+  return folder + "/" + name_of_step(step);
+}
+
+std::vector<SavedStep> saved_steps(const std::string& folder) {
+  std::vector<SavedStep> saved;
+  for (const int64_t step : steps_in(folder)) {
+    const auto values = load_training_values(path_of_step(folder, step));
+    saved.push_back({.step = step,
+                     .metric = value_of<double>(values, "metric"),
+                     .lower_is_better = value_of<int64_t>(values, "lower_is_better") != 0});
+  }
+  return saved;
+}
+
+std::vector<int64_t> newest_steps(const std::vector<SavedStep>& saved, int64_t count) {
+  std::vector<SavedStep> rated;
+  std::copy_if(saved.rbegin(), saved.rend(), std::back_inserter(rated),
+               [](const SavedStep& one) { return one.metric.has_value(); });
+  return first_steps(rated, count);
+}
+
+std::vector<int64_t> best_steps(std::vector<SavedStep> saved, int64_t count) {
+  std::erase_if(saved, [](const SavedStep& one) { return !one.metric || std::isnan(*one.metric); });
+  std::stable_sort(saved.begin(), saved.end(), [](const SavedStep& a, const SavedStep& b) {
+    return a.lower_is_better ? *a.metric < *b.metric : *a.metric > *b.metric;
+  });
+  return first_steps(saved, count);
+}
+
 CheckpointRotation::CheckpointRotation(Config config) : config_(std::move(config)) {
-  check(config_.keep >= 1, "checkpoints: at least one must be kept, got {}", config_.keep);
+  check(config_.keep >= 1 && config_.keep_best >= 1,
+        "checkpoints: at least one must be kept, got {} and {} of the best", config_.keep,
+        config_.keep_best);
   check(!config_.folder.empty(), "checkpoints: the folder has no name");
   std::error_code error;
   fs::create_directories(config_.folder, error);
   check(fs::is_directory(config_.folder), "checkpoints: cannot make the folder {}, {}",
         config_.folder, error ? error.message() : "another file has that name");
+  for (const SavedStep& saved : saved_steps(config_.folder))
+    if (saved.metric) metrics_[saved.step] = *saved.metric;
   if (exists(best_path())) {
     const auto values = load_training_values(best_path());
     const std::optional<int64_t> step = value_of<int64_t>(values, "step");
@@ -72,9 +134,8 @@ void CheckpointRotation::finish_interrupted_save() {
     if (!latest || time_of(path_of(step)) >= time_of(path_of(*latest))) latest = step;
   if (!latest) return;
   const std::string path = path_of(*latest);
-  if (latest != best_step_) {
-    take_if_best(*latest, value_of<double>(load_training_values(path), "metric"));
-  }
+  const auto metric = metrics_.find(*latest);
+  if (latest != best_step_ && metric != metrics_.end()) take_if_best(*latest, metric->second);
   const bool behind =
       !exists(last_path()) ||
       (time_of(path) > time_of(last_path()) &&
@@ -82,29 +143,29 @@ void CheckpointRotation::finish_interrupted_save() {
   if (behind) link_file_atomically(path, last_path());
 }
 
-std::string CheckpointRotation::path_of(int64_t step) const {
-  return config_.folder + "/" + name_of_step(step);
-}
+std::vector<int64_t> CheckpointRotation::steps() const { return steps_in(config_.folder); }
 
-std::vector<int64_t> CheckpointRotation::steps() const {
-  std::vector<int64_t> steps;
-  std::error_code error;
-  for (fs::directory_iterator entry(config_.folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::optional<int64_t> step = step_of(entry->path().filename().string());
-    std::error_code ignored;
-    if (step && entry->is_regular_file(ignored)) steps.push_back(*step);
+std::vector<SavedStep> CheckpointRotation::saved() const {
+  std::vector<SavedStep> saved;
+  for (const int64_t step : steps()) {
+    SavedStep& one = saved.emplace_back();
+    one = {.step = step, .lower_is_better = config_.lower_is_better};
+    const auto metric = metrics_.find(step);
+    if (metric != metrics_.end()) one.metric = metric->second;
   }
-  check(!error, "checkpoints: cannot read the folder {}, {}", config_.folder, error.message());
-  std::sort(steps.begin(), steps.end());
-  return steps;
+  return saved;
 }
 
 void CheckpointRotation::save(int64_t step, Checkpoint checkpoint, std::optional<double> metric) {
   check(step >= 0, "checkpoints: a step must not be negative, got {}", step);
   checkpoint.training["step"] = step;
   checkpoint.training.erase("metric");
-  if (metric) checkpoint.training["metric"] = *metric;
+  metrics_.erase(step);
+  if (metric) {
+    checkpoint.training["metric"] = *metric;
+    checkpoint.training["lower_is_better"] = static_cast<int64_t>(config_.lower_is_better);
+    metrics_[step] = *metric;
+  }
   save_checkpoint(path_of(step), checkpoint);
   take_if_best(step, metric);
   link_file_atomically(path_of(step), last_path());
@@ -121,12 +182,14 @@ void CheckpointRotation::take_if_best(int64_t step, std::optional<double> metric
   best_metric_ = *metric;
 }
 
-void CheckpointRotation::remove_surplus(int64_t saved) const {
-  std::vector<int64_t> surplus = steps();
-  const auto kept = std::min(static_cast<int64_t>(surplus.size()), config_.keep);
-  surplus.resize(surplus.size() - static_cast<size_t>(kept));
-  for (const int64_t step : surplus) {
-    if (step == best_step_ || step == saved) continue;
+void CheckpointRotation::remove_surplus(int64_t just_saved) const {
+  std::vector<int64_t> all = steps();
+  const std::vector<int64_t> newest_rated = newest(config_.keep), rated = best(config_.keep_best);
+  const auto kept = std::min(static_cast<int64_t>(all.size()), config_.keep);
+  all.resize(all.size() - static_cast<size_t>(kept));
+  for (const int64_t step : all) {
+    if (step == best_step_ || step == just_saved) continue;
+    if (contains(newest_rated, step) || contains(rated, step)) continue;
     std::error_code error;
     fs::remove(path_of(step), error);
     check(!error, "checkpoints: cannot remove {}, {}", path_of(step), error.message());

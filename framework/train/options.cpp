@@ -248,12 +248,19 @@ std::string Options::suggestion(const std::string& word) const {
   return nearest.empty() ? "see --help" : fmt::format("did you mean --{}?", nearest);
 }
 
+void Options::bind_words(std::string placeholder, std::vector<std::string>& words) {
+  words_placeholder_ = std::move(placeholder);
+  words_ = &words;
+}
+
 // The splitter takes whatever follows an option as its value, and passes over stray words.
 void Options::refuse_bad_words(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     if (word == "--help" || word == "-h" || word == "--version") continue;
-    check(word.size() > 1 && word[0] == '-', "{}: stray word; write options as --name value", word);
+    const bool is_option = word.size() > 1 && word[0] == '-';
+    if (!is_option && words_ != nullptr) continue;
+    check(is_option, "{}: stray word; write options as --name value", word);
     const std::string name = word.substr(std::min(word.find_first_not_of('-'), word.size()));
     const std::string key = name.substr(0, name.find('='));
     const Option* option = search(key);
@@ -289,6 +296,7 @@ bool Options::parse(int argc, const char* const* argv) {
     splitter.add_options()(option.name, "", text);
   }
   std::vector<std::pair<Option*, Value>> given;
+  std::vector<std::string> words;
   try {
     const cxxopts::ParseResult result = splitter.parse(argc, argv);
     for (const cxxopts::KeyValue& argument : result.arguments()) {
@@ -296,6 +304,7 @@ bool Options::parse(int argc, const char* const* argv) {
       given.emplace_back(
           option, parsed_like(option->value, option->name, argument.value(), option->allowed));
     }
+    words = result.unmatched();
   } catch (const cxxopts::exceptions::exception& error) {
     fail("command line: {}; see --help", error.what());
   }
@@ -303,6 +312,7 @@ bool Options::parse(int argc, const char* const* argv) {
     option->set = true;
     assign(*option, std::move(value));
   }
+  if (words_ != nullptr) *words_ = std::move(words);
   const auto& trace = value<std::string>("profile-trace");
   if (value<bool>("profile") || !trace.empty()) start_program_profile(trace);
   return true;
@@ -336,7 +346,8 @@ std::vector<std::string> Options::restore(const Values& stored) {
 
 std::string Options::help() const {
   cxxopts::Options printer(program_, description_);
-  printer.custom_help("[--name value]...");
+  printer.custom_help("[--name value]..." +
+                      (words_ == nullptr ? "" : " " + words_placeholder_ + "..."));
   std::vector<std::string> headings;
   for (const Option& option : options_) {
     const bool flag = std::holds_alternative<bool>(option.value);

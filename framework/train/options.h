@@ -48,6 +48,9 @@ class Options {
     add(std::move(name), Value(variable), std::move(description), std::move(allowed));
     options_.back().variable = &variable;
   }
+  // Takes the words that belong to no option, such as names of files; without, they are refused.
+  // `placeholder` names them in the help. `words` must outlive this.
+  void bind_words(std::string placeholder, std::vector<std::string>& words);
   // Marks options that belong to one call only (where to write, what to resume): values() leaves
   // them out.
   void leave_out(const std::vector<std::string>& names);
@@ -90,6 +93,8 @@ class Options {
   static void assign(Option& option, Value value);
 
   std::string program_, description_, heading_;
+  std::string words_placeholder_;
+  std::vector<std::string>* words_ = nullptr;
   std::vector<Option> options_;
 };
 

@@ -62,7 +62,7 @@ TEST_F(CheckpointRotationTest, HigherMayBeBetter) {
   kept.save(5, example_checkpoint(5));
   EXPECT_EQ(kept.best_step(), 1) << "NaN and an equal metric are not better";
   EXPECT_EQ(step_in(kept.best_path()), 1);
-  EXPECT_THAT(kept.steps(), ElementsAre(1, 5));
+  EXPECT_THAT(kept.steps(), ElementsAre(1, 4, 5)) << "the best, the last with a metric, the last";
   EXPECT_FALSE(load_training_values(kept.last_path()).contains("metric"));
 }
 
@@ -73,6 +73,64 @@ TEST_F(CheckpointRotationTest, AnOldBestGoesWhenABetterOneComes) {
     kept.save(step, example_checkpoint(step), metrics[step - 1]);
   EXPECT_THAT(kept.steps(), ElementsAre(3));
   EXPECT_EQ(step_in(kept.best_path()), 3);
+}
+
+TEST_F(CheckpointRotationTest, KeepsSeveralOfTheBest) {
+  const auto rotate = [&](bool lower) {
+    return CheckpointRotation({.folder = folder_.file(lower ? "low" : "high"),
+                               .keep = 1,
+                               .keep_best = 3,
+                               .lower_is_better = lower});
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const bool lower : {true, false}) {
+    int64_t step = 0;
+    for (const double metric : {5.0, 2.0, nan, 2.0, 9.0, 2.0, 7.0, 3.0}) {
+      ++step;
+      rotate(lower).save(step, example_checkpoint(step), lower ? metric : -metric);
+    }
+    const CheckpointRotation kept = rotate(lower);
+    EXPECT_THAT(kept.steps(), ElementsAre(2, 4, 6, 8));
+    EXPECT_THAT(kept.best(3), ElementsAre(2, 4, 6));
+    EXPECT_THAT(kept.best(2), ElementsAre(2, 4)) << "of equal ones the earlier";
+    EXPECT_THAT(kept.best(99), ElementsAre(2, 4, 6, 8));
+    EXPECT_THAT(kept.newest(2), ElementsAre(6, 8));
+    EXPECT_EQ(step_in(kept.best_path()), 2);
+    // The same without the object, as other programs see the folder.
+    const std::string folder = folder_.file(lower ? "low" : "high");
+    EXPECT_THAT(best_steps(saved_steps(folder), 1), ElementsAre(2));
+    EXPECT_THAT(best_steps(saved_steps(folder), 4), ElementsAre(2, 4, 6, 8));
+    EXPECT_THAT(newest_steps(saved_steps(folder), 1), ElementsAre(8));
+  }
+}
+
+// An interrupted run saves what was not looked at; an average of the last ones must not see it.
+TEST_F(CheckpointRotationTest, FilesWithoutAMetricTakeNoPlace) {
+  for (int64_t step = 1; step <= 6; ++step) {
+    CheckpointRotation kept = rotation(2);
+    if (step % 2 == 0)
+      kept.save(step, example_checkpoint(step));
+    else
+      kept.save(step, example_checkpoint(step), 1.0 / static_cast<double>(step));
+  }
+  const CheckpointRotation kept = rotation(2);
+  EXPECT_THAT(kept.steps(), ElementsAre(3, 5, 6));
+  EXPECT_THAT(kept.newest(2), ElementsAre(3, 5));
+  EXPECT_EQ(step_in(kept.last_path()), 6);
+  EXPECT_EQ(step_in(kept.best_path()), 5);
+  // A step that is saved again without its metric has none any more.
+  rotation(2).save(5, example_checkpoint(5));
+  EXPECT_THAT(rotation(2).newest(2), ElementsAre(3));
+}
+
+TEST_F(CheckpointRotationTest, NamesADamagedFile) {
+  rotation(2).save(1, example_checkpoint(1), 1.0);
+  rotation(2).save(2, example_checkpoint(2), 0.5);
+  fs::remove(folder_.file("run/step_1.h5"));
+  folder_.write("run/step_1.h5", "damaged");
+  EXPECT_THAT(test::error_of([&] { rotation(2); }), HasSubstr("step_1.h5 is not a checkpoint"));
+  EXPECT_THAT(test::error_of([&] { saved_steps(folder_.file("nowhere")); }),
+              HasSubstr("checkpoints: cannot read the folder"));
 }
 
 TEST_F(CheckpointRotationTest, GoesOnAfterARestart) {
@@ -124,7 +182,8 @@ TEST_F(CheckpointRotationTest, LeavesOtherFilesAlone) {
 }
 
 TEST_F(CheckpointRotationTest, RefusesBadFoldersAndNumbers) {
-  EXPECT_EQ(test::error_of([&] { rotation(0); }), "checkpoints: at least one must be kept, got 0");
+  EXPECT_EQ(test::error_of([&] { rotation(0); }),
+            "checkpoints: at least one must be kept, got 0 and 1 of the best");
   folder_.write("run", "a file");
   EXPECT_THAT(test::error_of([&] { rotation(1); }), HasSubstr("cannot make the folder"));
   fs::remove(folder_.file("run"));
@@ -133,7 +192,7 @@ TEST_F(CheckpointRotationTest, RefusesBadFoldersAndNumbers) {
             "checkpoints: a step must not be negative, got -1");
   kept.save(3, example_checkpoint(3), 1.0);
   folder_.write("run/best.h5", "damaged");
-  EXPECT_THAT(test::error_of([&] { rotation(1); }), HasSubstr("best.h5 is not a checkpoint"));
+  EXPECT_THAT(test::error_of([&] { rotation(1); }), HasSubstr("is not a checkpoint"));
 }
 
 TEST_F(CheckpointRotationTest, AKillLeavesLoadableFiles) {
@@ -164,7 +223,7 @@ TEST_F(CheckpointRotationTest, AKillLeavesLoadableFiles) {
   const int64_t newest = kept.steps().back();
   EXPECT_GT(newest, 0) << "the children have saved nothing";
   kept.save(newest + 1, example_checkpoint(newest + 1));
-  EXPECT_LE(kept.steps().size(), 3U);
+  EXPECT_LE(kept.steps().size(), 4U);  // this one, two with a metric, and the best
 }
 
 }  // namespace

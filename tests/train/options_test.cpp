@@ -143,6 +143,26 @@ TEST(Options, AGivenListReplacesTheDefault) {
   EXPECT_TRUE(program.settings.files.empty());
 }
 
+TEST(Options, TakesWordsWhereTheProgramWantsThem) {
+  std::vector<std::string> files;
+  bool flag = false;
+  int64_t number = 0;
+  Options options("join", "Joins.");
+  options.bind("flag", flag, "a flag");
+  options.bind("number", number, "a number");
+  options.bind_words("FILE", files);
+  const char* words[] = {"join", "a.txt", "--flag", "b", "--number", "3", "c=d", "--number=4"};
+  ASSERT_TRUE(options.parse(8, words));
+  EXPECT_EQ(files, (std::vector<std::string>{"a.txt", "b", "c=d"}));
+  EXPECT_TRUE(flag);
+  EXPECT_EQ(number, 4);
+  EXPECT_NE(options.help().find("[--name value]... FILE..."), std::string::npos);
+  const char* bad[] = {"join", "x", "--flg"};
+  EXPECT_EQ(error_of([&] { (void)options.parse(3, bad); }),
+            "--flg: unknown option; did you mean --flag?");
+  EXPECT_EQ(files.size(), 3u) << "nothing has changed";
+}
+
 // hyrise/hyrise#1172: stray words were ignored.
 TEST(Options, StrayWordsAreRefused) {
   EXPECT_EQ(error_for({"corpus.txt"}), "corpus.txt: stray word; write options as --name value");
