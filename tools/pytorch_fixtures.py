@@ -16,7 +16,8 @@ outputs/output) by every floating input and every parameter. An array is {dtype,
 row-major, float64 unless it says int32 or bool; values have 12 digits, and those below 1e-14,
 the rounding noise of a zero, are 0. In `optimizers` gradients and trajectory have a leading
 dimension of steps. In `transformer` the arrays of inputs and logits are numbered by sentence,
-and gradients are those of the mean smoothed loss per target token, before clipping.
+and gradients are those of the mean smoothed loss per target token, before clipping. `state_dicts`
+has a .safetensors file beside it for each case.
 """
 
 import argparse
@@ -25,10 +26,11 @@ import sys
 
 import torch
 
-from fixtures import attention, modules, operations, optimizers, self_check, transformer
+from fixtures import (attention, modules, operations, optimizers, self_check, state_dicts,
+                      transformer)
 
 GROUPS = {"operations": operations, "attention": attention, "modules": modules,
-          "optimizers": optimizers, "transformer": transformer}
+          "optimizers": optimizers, "transformer": transformer, "state_dicts": state_dicts}
 
 
 def main():

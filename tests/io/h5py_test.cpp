@@ -2,18 +2,14 @@
 
 #include "framework/io/checkpoint.h"
 #include "tests/io/example_checkpoint.h"
-#include "tests/support/support.h"
+#include "tests/support/python.h"
 
 namespace gs {
 namespace {
 
 // An independent reader sees the names and values that were saved.
 TEST(Checkpoint, IsReadableWithH5py) {
-  std::string python;
-  for (const char* candidate : {"python3", "/usr/bin/python3"})
-    if (python.empty() &&
-        test::run_command(std::string(candidate) + " -c 'import h5py'").status == 0)
-      python = candidate;
+  const std::string python = test::python_with("h5py");
   if (python.empty()) GTEST_SKIP() << "h5py is not installed";
   const test::TemporaryDirectory folder;
   save_checkpoint(folder.file("a.h5"), test::example_checkpoint(900));
