@@ -87,8 +87,8 @@ void log_training(const TranslationTraining& training, const MeanMeter& loss, co
 bool train(TranslationTraining& training, const TranslationSettings& settings,
            const TranslationSplit& valid, const Options::Values& options,
            CheckpointRotation& checkpoints, MetricsLog& log) {
-  Batches valid_batches(training.translator().source_vocabulary().encode_lines(valid.source),
-                        training.translator().target_vocabulary().encode_lines(valid.target),
+  Batches valid_batches(training.translator().source_tokenizer().encode_lines(valid.source),
+                        training.translator().target_tokenizer().encode_lines(valid.target),
                         {.maximum_tokens = 2000, .shuffle = false});
   Progress progress(stdout, settings.progress_seconds);
   MeanMeter loss;
@@ -200,8 +200,8 @@ void print_start(TranslationTraining& training, const TranslationData& data) {
   for (const std::string& note : data.notes) fmt::print("{}\n", note);
   const Translator& translator = training.translator();
   fmt::print("{} training pairs, vocabularies of {} and {}, {} parameters, {} threads; {}\n",
-             data.train.source.size(), translator.source_vocabulary().size(),
-             translator.target_vocabulary().size(), translator.transformer().parameter_count(),
+             data.train.source.size(), translator.source_tokenizer().size(),
+             translator.target_tokenizer().size(), translator.transformer().parameter_count(),
              threads(), compute_title());
   fmt::print("{}", training.optimizer_summary());
   std::fflush(stdout);

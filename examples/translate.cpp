@@ -97,7 +97,7 @@ std::string prepared(std::string line, int64_t number, const Translator& transla
     fail("{}: line {} is not UTF-8 at byte {}; convert it first", call.input_title(), number,
          *invalid);
   }
-  const auto tokens = static_cast<int64_t>(translator.source_vocabulary().encode(line).size());
+  const auto tokens = static_cast<int64_t>(translator.source_tokenizer().encode(line).size());
   if (tokens <= translator.longest_line()) return normalize_spaces(line);
   check(call.too_long == "empty", "{}: line {} has {} tokens, the model takes {}; split it",
         call.input_title(), number, tokens, translator.longest_line());

@@ -40,10 +40,7 @@ void TranslationSettings::bind(Options& options) {
                "chooses the source sentences that are held out, with all their translations");
   options.bind("test-pairs", toy.test_pairs, "pairs of each test split of the toy corpus",
                counts());
-  options.bind("unit", unit, "what a token is", one_of({"word", "character"}));
-  options.bind("minimum-count", minimum_count, "rarer tokens become <unk>", counts());
-  options.bind("maximum-vocabulary", maximum_vocabulary,
-               "most tokens of a vocabulary; 0 is no limit", counts_or_none());
+  tokens.bind(options);
 
   options.group("Model");
   options.bind("width", model.width, "width of the layers", counts());

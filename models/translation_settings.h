@@ -7,9 +7,9 @@
 #include "datasets/translation_data.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/schedule.h"
-#include "framework/text/vocabulary.h"
 #include "framework/train/options.h"
 #include "models/search.h"
+#include "models/tokenizer_settings.h"
 #include "models/transformer.h"
 
 namespace gs {
@@ -20,9 +20,7 @@ struct TranslationSettings {
   // Data: the toy corpus where no training file is named.
   ToyDataConfig toy;
   FileDataConfig files;
-  std::string unit = "word";
-  int64_t minimum_count = 1;
-  int64_t maximum_vocabulary = 0;
+  TokenizerSettings tokens;
   // Model.
   TransformerConfig model;
   std::string activation = "relu";
@@ -47,7 +45,6 @@ struct TranslationSettings {
 
   bool is_toy() const { return files.train_source.empty(); }
   TranslationData data() const;
-  TokenUnit token_unit() const { return unit == "word" ? TokenUnit::kWord : TokenUnit::kCharacter; }
   TransformerConfig transformer_config() const;
   BatchConfig batch_config() const;
   AdamConfig adam_config() const;

@@ -11,24 +11,12 @@
 namespace gs {
 namespace {
 
-Vocabulary vocabulary_of(const TranslationSettings& settings,
-                         std::initializer_list<const std::vector<std::string>*> texts) {
-  const OperationTimer timer("vocabulary", Phase::kOther);
-  TokenCounts counts(settings.token_unit());
-  for (const std::vector<std::string>* lines : texts) counts.add_lines(*lines);
-  return Vocabulary(counts, {.minimum_count = settings.minimum_count,
-                             .maximum_size = settings.maximum_vocabulary});
-}
-
 std::unique_ptr<Translator> new_translator(const TranslationSettings& settings,
                                            const TranslationSplit& train) {
   const TransformerConfig config = settings.transformer_config();
-  if (config.share_embeddings) {
-    const Vocabulary both = vocabulary_of(settings, {&train.source, &train.target});
-    return std::make_unique<Translator>(config, both, both);
-  }
-  return std::make_unique<Translator>(config, vocabulary_of(settings, {&train.source}),
-                                      vocabulary_of(settings, {&train.target}));
+  auto [source, target] =
+      settings.tokens.tokenizers(train.source, train.target, config.share_embeddings);
+  return std::make_unique<Translator>(config, std::move(source), std::move(target));
 }
 
 // The model of a checkpoint cannot be changed by options.
@@ -103,8 +91,8 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
 
 void TranslationTraining::start_batches(const TranslationSplit& train) {
   const OperationTimer timer("encode corpus", Phase::kOther);
-  batches_ = std::make_unique<Batches>(translator_->source_vocabulary().encode_lines(train.source),
-                                       translator_->target_vocabulary().encode_lines(train.target),
+  batches_ = std::make_unique<Batches>(translator_->source_tokenizer().encode_lines(train.source),
+                                       translator_->target_tokenizer().encode_lines(train.target),
                                        settings_.batch_config());
 }
 

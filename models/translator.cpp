@@ -28,9 +28,9 @@ const std::string& tokenizer_bytes(const Checkpoint& checkpoint, const std::stri
   return found->second;
 }
 
-std::vector<std::string> words_of(const Vocabulary& vocabulary, std::span<const int32_t> tokens) {
+std::vector<std::string> words_of(const Tokenizer& tokenizer, std::span<const int32_t> tokens) {
   std::vector<std::string> words;
-  for (const int32_t token : tokens) words.emplace_back(vocabulary.token(token));
+  for (const int32_t token : tokens) words.emplace_back(tokenizer.token(token));
   return words;
 }
 
@@ -81,7 +81,7 @@ void for_each_at_once(size_t count, const std::function<void(size_t)>& body) {
 
 }  // namespace
 
-Translator::Translator(TransformerConfig config, Vocabulary source, Vocabulary target)
+Translator::Translator(TransformerConfig config, Tokenizer source, Tokenizer target)
     : source_(std::move(source)), target_(std::move(target)) {
   config.source_vocabulary = source_.size();
   config.target_vocabulary = target_.size();
@@ -94,8 +94,8 @@ std::unique_ptr<Translator> Translator::load(const std::string& path) {
 
 std::unique_ptr<Translator> Translator::from_checkpoint(const Checkpoint& checkpoint,
                                                         const std::string& path) {
-  Vocabulary source = Vocabulary::from_bytes(tokenizer_bytes(checkpoint, kSourceVocabulary, path));
-  Vocabulary target = Vocabulary::from_bytes(tokenizer_bytes(checkpoint, kTargetVocabulary, path));
+  Tokenizer source = Tokenizer::from_bytes(tokenizer_bytes(checkpoint, kSourceVocabulary, path));
+  Tokenizer target = Tokenizer::from_bytes(tokenizer_bytes(checkpoint, kTargetVocabulary, path));
   std::map<std::string, std::string> text;
   const std::string prefix = kModelPrefix;
   for (const auto& [name, value] : checkpoint.config) {

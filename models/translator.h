@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/io/checkpoint.h"
-#include "framework/text/vocabulary.h"
+#include "framework/text/tokenizer.h"
 #include "models/search.h"
 #include "models/transformer.h"
 
@@ -18,11 +18,11 @@ struct Translation {
   double score = 0;
 };
 
-// A Transformer with the vocabularies of both languages: all that it takes to translate text.
+// A Transformer with the tokenizers of both languages: all that it takes to translate text.
 class Translator {
  public:
-  // The vocabularies' sizes take the place of those in `config`.
-  Translator(TransformerConfig config, Vocabulary source, Vocabulary target);
+  // The tokenizers' sizes take the place of those in `config`.
+  Translator(TransformerConfig config, Tokenizer source, Tokenizer target);
   // From a checkpoint alone. What the checkpoint lacks or has too much is listed in one error.
   static std::unique_ptr<Translator> load(const std::string& path);
   static std::unique_ptr<Translator> from_checkpoint(const Checkpoint& checkpoint,
@@ -30,8 +30,8 @@ class Translator {
 
   Transformer& transformer() { return *transformer_; }
   const Transformer& transformer() const { return *transformer_; }
-  const Vocabulary& source_vocabulary() const { return source_; }
-  const Vocabulary& target_vocabulary() const { return target_; }
+  const Tokenizer& source_tokenizer() const { return source_; }
+  const Tokenizer& target_tokenizer() const { return target_; }
 
   // The most tokens that a line may have: the end mark takes one place more.
   int64_t longest_line() const { return transformer_->config.maximum_length - 1; }
@@ -49,11 +49,11 @@ class Translator {
   };
   Alignment attention(const std::string& source_line, const std::string& target_line) const;
 
-  // Writes parameters, sizes and vocabularies into a checkpoint.
+  // Writes parameters, sizes and tokenizers into a checkpoint.
   void store(Checkpoint& checkpoint) const;
 
  private:
-  Vocabulary source_, target_;
+  Tokenizer source_, target_;
   std::unique_ptr<Transformer> transformer_;
 };
 

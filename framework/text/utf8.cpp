@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "framework/core/error.h"
+
 namespace gs {
 namespace {
 
@@ -59,6 +61,12 @@ std::optional<int64_t> first_invalid_utf8(std::string_view bytes) {
     i += static_cast<size_t>(front.size);
   }
   return std::nullopt;
+}
+
+void check_utf8(std::string_view operation, std::string_view line) {
+  const std::optional<int64_t> invalid = first_invalid_utf8(line);
+  check(!invalid, "{}: the line is not UTF-8, got byte {:#04x} at offset {}; convert it to UTF-8",
+        operation, invalid ? byte_at(line, static_cast<size_t>(*invalid)) : 0, invalid.value_or(0));
 }
 
 std::string replace_invalid_utf8(std::string_view bytes) {

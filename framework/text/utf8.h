@@ -12,6 +12,9 @@ namespace gs {
 // continuation bytes, overlong forms, surrogates, values above U+10FFFF and cut ends.
 std::optional<int64_t> first_invalid_utf8(std::string_view bytes);
 
+// Refuses a line that is not UTF-8, with the byte and its offset; `operation` begins the error.
+void check_utf8(std::string_view operation, std::string_view line);
+
 // A copy in which each maximal invalid part became U+FFFD, as the Unicode standard recommends
 // (section 3.9, "substitution of maximal subparts").
 std::string replace_invalid_utf8(std::string_view bytes);

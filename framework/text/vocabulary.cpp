@@ -16,10 +16,7 @@ constexpr std::array<std::string_view, kControlIds> kControlNames{"<pad>", "<s>"
 template <typename Body>
 void for_each_token(const char* operation, TokenUnit unit, std::string_view line,
                     const Body& body) {
-  const std::optional<int64_t> invalid = first_invalid_utf8(line);
-  check(!invalid, "{}: the line is not UTF-8, got byte {:#04x} at offset {}; convert it to UTF-8",
-        operation, invalid ? static_cast<uint8_t>(line[static_cast<size_t>(*invalid)]) : 0,
-        invalid.value_or(0));
+  check_utf8(operation, line);
   if (unit == TokenUnit::kCharacter) {
     for (const std::string_view character : split_characters(line)) body(character);
   } else {

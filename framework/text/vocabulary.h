@@ -1,14 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "framework/text/sequences.h"
+#include "framework/text/token_map.h"
 
 namespace gs {
 
@@ -20,12 +19,6 @@ constexpr int32_t kControlIds = 4;
 // What one token is: a word by split_words, after normalize_spaces; or one code point, spaces and
 // line ends included, the line taken as it stands.
 enum class TokenUnit { kWord, kCharacter };
-
-struct TokenHash : std::hash<std::string_view> {
-  using is_transparent = void;
-};
-template <typename Value>
-using TokenMap = std::unordered_map<std::string, Value, TokenHash, std::equal_to<>>;
 
 // How often each token occurs in the lines added so far. Lines that are not UTF-8 are refused.
 class TokenCounts {
@@ -51,10 +44,11 @@ struct VocabularyConfig {
   int64_t maximum_size = 0;   // control ids included; 0 is no limit
 };
 
-// Tokens and their ids 4, 5, ... A tokenizer for training and translating is anything with its
-// encode, decode, size and to_bytes.
+// Tokens and their ids 4, 5, ...
 class Vocabulary {
  public:
+  static constexpr std::string_view kStoredMark = "GSVOCAB\n";
+
   // The most frequent tokens first, equal counts in the order of their bytes. No token at all is
   // an error.
   explicit Vocabulary(const TokenCounts& counts, VocabularyConfig config = {});

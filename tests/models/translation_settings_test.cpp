@@ -28,6 +28,7 @@ const std::vector<std::pair<std::string, std::string>> kArguments{
     {"split-seed", "9"},
     {"test-pairs", "88"},
     {"unit", "character"},
+    {"codes", "merges"},
     {"minimum-count", "2"},
     {"maximum-vocabulary", "5000"},
     {"width", "96"},
@@ -96,9 +97,10 @@ void expect_changed(const TranslationSettings& s) {
   EXPECT_EQ(s.files.held_out_test, 66);
   EXPECT_EQ(s.files.split_seed, 9u);
   EXPECT_EQ(s.toy.test_pairs, 88);
-  EXPECT_EQ(s.token_unit(), TokenUnit::kCharacter);
-  EXPECT_EQ(s.minimum_count, 2);
-  EXPECT_EQ(s.maximum_vocabulary, 5000);
+  EXPECT_EQ(s.tokens.unit, "character");
+  EXPECT_EQ(s.tokens.codes, "merges");
+  EXPECT_EQ(s.tokens.minimum_count, 2);
+  EXPECT_EQ(s.tokens.maximum_vocabulary, 5000);
   EXPECT_EQ(s.steps, 321);
   EXPECT_EQ(s.accumulate, 3);
   EXPECT_EQ(s.label_smoothing, 0.15);
@@ -182,7 +184,7 @@ TEST(TranslationSettings, TheDefaultsAreTheToyRun) {
   Bound bound;
   ASSERT_TRUE(bound.parse({}));
   EXPECT_TRUE(bound.settings.is_toy());
-  EXPECT_EQ(bound.settings.token_unit(), TokenUnit::kWord);
+  EXPECT_EQ(bound.settings.tokens.unit, "word");
   const TransformerConfig model = bound.settings.transformer_config();
   EXPECT_TRUE(model.pre_norm);
   EXPECT_TRUE(model.tie_output);

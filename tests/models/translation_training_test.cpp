@@ -137,8 +137,8 @@ TEST(TranslationTraining, ValidationInBetweenChangesNothing) {
     advance(watched, 1, actual);
     Translator& translator = watched.translator();
     const Evaluating evaluating(translator.transformer());
-    Batches batches(translator.source_vocabulary().encode_lines(train.source),
-                    translator.target_vocabulary().encode_lines(train.target),
+    Batches batches(translator.source_tokenizer().encode_lines(train.source),
+                    translator.target_tokenizer().encode_lines(train.target),
                     {.maximum_tokens = 50, .shuffle = false});
     score_predictions(translator.transformer(), batches);
     translate_best(translator, {"x y", ""}, {.beam = 2});
@@ -193,7 +193,7 @@ TranslationSplit corpus_with_a_rare_word() {
 void plant_nan(TranslationTraining& training) {
   const Translator& translator = training.translator();
   Array table = training.translator().transformer().parameters()[0].parameter->tensor().value();
-  const int64_t row = translator.source_vocabulary().id("unheard");
+  const int64_t row = translator.source_tokenizer().id("unheard");
   ASSERT_NE(row, kUnknownId);
   const int64_t width = table.shape().size(1);
   // All of the row: dropout may take out single elements.
@@ -302,10 +302,10 @@ TEST(TranslationTraining, SharesOneVocabularyWhereTheTablesAreShared) {
   TranslationSettings settings = small_settings();
   const TranslationSplit train = toy_split(8);
   TranslationTraining apart(settings, train);
-  EXPECT_EQ(apart.translator().source_vocabulary().id("der"), kUnknownId);
+  EXPECT_EQ(apart.translator().source_tokenizer().id("der"), kUnknownId);
   settings.model.share_embeddings = true;
   TranslationTraining together(settings, train);
-  EXPECT_EQ(together.translator().source_vocabulary(), together.translator().target_vocabulary());
+  EXPECT_EQ(together.translator().source_tokenizer(), together.translator().target_tokenizer());
   EXPECT_EQ(together.epochs(), 50);  // 100 steps, two batches an epoch
   settings.accumulate = 3;
   EXPECT_EQ(TranslationTraining(settings, train).epochs(), 150);

@@ -55,8 +55,8 @@ TEST(Translator, ComesBackFromItsCheckpointAlone) {
     const std::string path = saved(*before, folder.file("model.h5"));
     const auto after = Translator::load(path);
     EXPECT_FALSE(after->transformer().training());
-    EXPECT_EQ(after->source_vocabulary(), before->source_vocabulary());
-    EXPECT_EQ(after->target_vocabulary(), before->target_vocabulary());
+    EXPECT_EQ(after->source_tokenizer(), before->source_tokenizer());
+    EXPECT_EQ(after->target_tokenizer(), before->target_tokenizer());
     const auto expected = before->transformer().named_parameters(),
                actual = after->transformer().named_parameters();
     ASSERT_EQ(actual.size(), expected.size());

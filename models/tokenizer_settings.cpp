@@ -1,0 +1,52 @@
+#include "models/tokenizer_settings.h"
+
+#include "datasets/input_file.h"
+#include "framework/core/error.h"
+#include "framework/core/profiler.h"
+
+namespace gs {
+
+BytePairs load_byte_pairs(const std::string& path) {
+  InputFile file(path);
+  std::string codes;
+  char buffer[1 << 16];
+  while (const size_t size = file.read(buffer, sizeof buffer)) codes.append(buffer, size);
+  return BytePairs::parse(codes, path);
+}
+
+void TokenizerSettings::bind(Options& options) {
+  options.bind("unit", unit, "what a token is", one_of({"word", "character", "byte-pair"}));
+  options.bind("codes", codes, "merges of byte pairs, a file of subword-nmt learn-bpe");
+  options.bind("minimum-count", minimum_count, "rarer tokens become <unk>", at_least(1));
+  options.bind("maximum-vocabulary", maximum_vocabulary,
+               "most tokens of a vocabulary; 0 is no limit", at_least(0));
+}
+
+void TokenizerSettings::check_together() const {
+  check(unit != "byte-pair" || !codes.empty(),
+        "--unit byte-pair: needs the merges, got no --codes; name a file of subword-nmt learn-bpe");
+  check(unit == "byte-pair" || codes.empty(),
+        "--codes: is of no use with --unit {}, got {}; add --unit byte-pair", unit, codes);
+}
+
+Tokenizer TokenizerSettings::tokenizer(const std::vector<std::string>& lines) const {
+  const VocabularyConfig config{.minimum_count = minimum_count, .maximum_size = maximum_vocabulary};
+  if (unit == "byte-pair") return BytePairVocabulary(load_byte_pairs(codes), lines, config);
+  TokenCounts counts(unit == "word" ? TokenUnit::kWord : TokenUnit::kCharacter);
+  counts.add_lines(lines);
+  return Vocabulary(counts, config);
+}
+
+std::pair<Tokenizer, Tokenizer> TokenizerSettings::tokenizers(
+    const std::vector<std::string>& source, const std::vector<std::string>& target,
+    bool joint) const {
+  const OperationTimer timer("vocabulary", Phase::kOther);
+  check_together();
+  if (!joint) return {tokenizer(source), tokenizer(target)};
+  std::vector<std::string> lines = source;
+  lines.insert(lines.end(), target.begin(), target.end());
+  const Tokenizer both = tokenizer(lines);
+  return {both, both};
+}
+
+}  // namespace gs
