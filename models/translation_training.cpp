@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "datasets/fitting_pairs.h"
 #include "framework/core/profiler.h"
 #include "framework/core/random.h"
 #include "framework/optim/clip.h"
@@ -41,12 +42,12 @@ T training_value(const Checkpoint& checkpoint, const std::string& name, const st
   return std::get<T>(found->second);
 }
 
-std::string pair_numbers(const std::vector<Batch>& batches) {
+std::string pair_numbers(const std::vector<Batch>& batches, const std::vector<int64_t>& numbers) {
   std::string text;
   for (const Batch& batch : batches) {
     for (const int64_t pair : batch.pairs) {
       if (text.size() > 200) return text + " ...";
-      text += (text.empty() ? "" : ", ") + std::to_string(pair + 1);
+      text += (text.empty() ? "" : ", ") + std::to_string(numbers[static_cast<size_t>(pair)]);
     }
   }
   return text;
@@ -91,9 +92,20 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
 
 void TranslationTraining::start_batches(const TranslationSplit& train) {
   const OperationTimer timer("encode corpus", Phase::kOther);
-  batches_ = std::make_unique<Batches>(translator_->source_tokenizer().encode_lines(train.source),
-                                       translator_->target_tokenizer().encode_lines(train.target),
+  const int64_t longest = translator_->longest_line();
+  FittingPairs fitting =
+      fitting_pairs(translator_->source_tokenizer().encode_lines(train.source),
+                    translator_->target_tokenizer().encode_lines(train.target), longest);
+  if (!fitting.left_out.empty()) {
+    notes_.push_back(long_pairs_note(train, fitting, longest));
+    check(!fitting.pairs.empty(), "training: no pair fits; {}", notes_.back());
+  }
+  batches_ = std::make_unique<Batches>(std::move(fitting.source), std::move(fitting.target),
                                        settings_.batch_config());
+  numbers_.clear();
+  for (const int64_t pair : fitting.pairs) {
+    numbers_.push_back(train.lines.empty() ? pair + 1 : train.lines[static_cast<size_t>(pair)]);
+  }
 }
 
 int64_t TranslationTraining::epochs() {
@@ -136,7 +148,7 @@ TranslationTraining::StepResult TranslationTraining::step() {
     fail(
         "training: the gradient norm is {} at step {}: {}; in the training pairs {}; lower the "
         "learning rate, or go on with --on-non-finite skip",
-        result.gradient_norm, steps_ + 1, reason, pair_numbers(batches));
+        result.gradient_norm, steps_ + 1, reason, pair_numbers(batches, numbers_));
   }
   optimizer_->set_learning_rate(schedule_.rate(steps_ + 1));
   optimizer_->step({.gradient_scale = clip_factor(result.gradient_norm, settings_.clip)});

@@ -29,8 +29,8 @@ class TranslationTraining {
   };
   // One optimizer step over the next `accumulate` batches; the gradient is that of the mean over
   // all their labels. A norm that is not finite is an Error that names the parameter, the operation
-  // and the sentence pairs, and leaves everything as before the step; or the step is skipped, as
-  // the settings say.
+  // and the sentence pairs (by line where they are from files), and leaves everything as before the
+  // step; or the step is skipped, as the settings say.
   StepResult step();
 
   // Model, optimizer, place in the data, random state and `options` together.
@@ -42,6 +42,8 @@ class TranslationTraining {
   int64_t epochs();                                  // all that settings.steps will touch, about
   int64_t skipped_steps() const { return skipped_before_ + optimizer_->skipped_steps(); }
   std::string optimizer_summary() const { return optimizer_->summary(); }
+  // What was left out of the training data because it is longer than the model takes; for the user.
+  const std::vector<std::string>& notes() const { return notes_; }
   double seconds = 0;  // spent in training so far, over all resumes
 
  private:
@@ -54,6 +56,8 @@ class TranslationTraining {
   std::unique_ptr<Translator> translator_;
   std::unique_ptr<Adam> optimizer_;
   std::unique_ptr<Batches> batches_;
+  std::vector<int64_t> numbers_;  // of the pairs in batches_: their lines, else places in the split
+  std::vector<std::string> notes_;
   DataPosition position_;
   int64_t steps_ = 0;
   int64_t skipped_before_ = 0;  // in the runs that this one resumes

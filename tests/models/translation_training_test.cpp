@@ -311,6 +311,37 @@ TEST(TranslationTraining, SharesOneVocabularyWhereTheTablesAreShared) {
   EXPECT_EQ(TranslationTraining(settings, train).epochs(), 150);
 }
 
+// What is trained on is what the same corpus without the long pairs would give.
+TEST(TranslationTraining, LeavesOutPairsThatAreLongerThanTheModel) {
+  TranslationSettings settings = small_settings();
+  settings.model.maximum_length = 5;  // four tokens and an end mark
+  TranslationSplit train{"train",
+                         {"a a b c", "a a a a b", "b", "a b"},
+                         {"A A B C", "A", "A A A A B B", "A B"},
+                         {2, 3, 5, 8}};
+  const TranslationSplit fitting{"train", {"a a b c", "a b"}, {"A A B C", "A B"}};
+  TranslationTraining training(settings, train), expected(settings, fitting);
+  EXPECT_THAT(training.notes(),
+              testing::ElementsAre(
+                  "train: 2 pairs are left out, longer than 4 tokens (--maximum-length counts an "
+                  "end mark more): line 3 (5 and 1), line 5 (1 and 6)"));
+  EXPECT_THAT(expected.notes(), testing::IsEmpty());
+  for (int step = 0; step < 3; ++step) {
+    const auto result = training.step();
+    EXPECT_EQ(result.tokens, 8);  // 5 and 3 labels
+    EXPECT_EQ(result.loss, expected.step().loss);
+  }
+  EXPECT_EQ(error_of([&] {
+              settings.model.maximum_length = 2;
+              train.source.pop_back();
+              train.target.pop_back();
+              TranslationTraining(settings, train);
+            }),
+            "training: no pair fits; train: 3 pairs are left out, longer than 1 tokens "
+            "(--maximum-length counts an end mark more): line 2 (4 and 4), line 3 (5 and 1), line "
+            "5 (1 and 6)");
+}
+
 TEST(TranslationTraining, RefusesCheckpointsOfSomethingElse) {
   const TranslationSettings settings = small_settings();
   TranslationTraining training(settings, toy_split(20));
