@@ -142,6 +142,7 @@ TranslationData file_translation_data(const FileDataConfig& config) {
     const std::string target = config.test_target.empty() ? "" : config.test_target[i];
     data.tests.push_back(read_split(test_name(config.test_source[i], data.tests),
                                     config.test_source[i], target, kNoLimit, data.notes));
+    data.tests.back().whole_file = true;
   }
   const std::unordered_set<std::string_view> train(data.train.source.begin(),
                                                    data.train.source.end());

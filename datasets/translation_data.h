@@ -12,6 +12,7 @@ struct TranslationSplit {
   std::string name;
   std::vector<std::string> source, target;
   std::vector<int64_t> lines = {};  // of each pair in its files, from 1; empty where there are none
+  bool whole_file = false;          // a test of its own files, of which no more is to be left out
 
   // "line 7" of the pair's files, else "pair 7".
   std::string place(int64_t pair) const;

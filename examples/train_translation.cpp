@@ -17,7 +17,9 @@
 #include "framework/train/options.h"
 #include "framework/train/program.h"
 #include "framework/train/progress.h"
+#include "models/data_check.h"
 #include "models/evaluation.h"
+#include "models/split_files.h"
 #include "models/translation_settings.h"
 #include "models/translation_training.h"
 
@@ -32,6 +34,7 @@ struct Call {
   std::string output = "runs/toy";
   bool resume = false;
   bool verify_resume = false;
+  bool check_data = false;
   int threads = gs::threads();
 };
 
@@ -136,13 +139,14 @@ void evaluate(TranslationTraining& training, const TranslationSettings& settings
                                  {"parameters", translator.transformer().parameter_count()},
                                  {"steps", training.steps()},
                                  {"checkpoint", checkpoint}};
-  fmt::print("\n{:<8} {:>9} {:>12} {:>8}\n", "split", "sentences", "exact match", "BLEU");
+  fmt::print("\n{:<20} {:>9} {:>12} {:>8}\n", "split", "sentences", "exact match", "BLEU");
   std::string samples;
   for (const TranslationSplit& test : data.tests) {
     const std::vector<std::string> translations =
         translate_best(translator, test.source, settings.search_config());
+    write_translation_file(output, test.name, translations);
     const TranslationScore score = score_translations(translations, test.target);
-    fmt::print("{:<8} {:>9} {:>10.2f} % {:>8.2f}\n", test.name, score.sentences,
+    fmt::print("{:<20} {:>9} {:>10.2f} % {:>8.2f}\n", test.name, score.sentences,
                100 * score.exact_match, score.bleu.score);
     summary["exact_match"][test.name] = score.exact_match;
     summary["bleu"][test.name] = score.bleu.score;
@@ -200,7 +204,7 @@ void print_start(TranslationTraining& training, const TranslationData& data) {
   for (const std::string& note : data.notes) fmt::print("{}\n", note);
   const Translator& translator = training.translator();
   fmt::print("{} training pairs, vocabularies of {} and {}, {} parameters, {} threads; {}\n",
-             data.train.source.size(), translator.source_tokenizer().size(),
+             training.pairs(), translator.source_tokenizer().size(),
              translator.target_tokenizer().size(), translator.transformer().parameter_count(),
              threads(), compute_title());
   fmt::print("{}", training.optimizer_summary());
@@ -217,7 +221,9 @@ int run(int argc, char** argv) {
   options.bind("resume", call.resume, "go on from the last checkpoint in the output folder");
   options.bind("verify-resume", call.verify_resume, "show that resuming changes no bit, and stop");
   options.bind("threads", call.threads, "threads", between(1, 1024));
-  options.leave_out({"output", "resume", "verify-resume", "threads"});
+  options.bind("check-data", call.check_data,
+               "read the data, show what is left out and how long the sentences are, and stop");
+  options.leave_out({"output", "resume", "verify-resume", "threads", "check-data"});
   settings.bind(options);
   if (!options.parse(argc, argv)) return 0;
   set_threads(call.threads);
@@ -233,21 +239,28 @@ int run(int argc, char** argv) {
     check(std::filesystem::exists(last), "--resume: there is no {}; start without --resume", last);
     saved = load_checkpoint(last);
     for (const std::string& note : options.restore(stored_options(saved))) fmt::print("{}\n", note);
-  } else if (!call.verify_resume) {
+  } else if (!call.verify_resume && !call.check_data) {
     check(!std::filesystem::exists(last),
           "--output: {} holds a run already; go on with --resume, or choose another folder",
           call.output);
   }
-  const TranslationData data = settings.data();
+  TranslationData data = settings.data();
   if (call.verify_resume) return verify_resume(settings, data);
 
   catch_interrupts();
   std::unique_ptr<TranslationTraining> training =
       call.resume ? std::make_unique<TranslationTraining>(settings, data.train, saved, last)
                   : std::make_unique<TranslationTraining>(settings, data.train);
+  data.notes.insert(data.notes.end(), training->notes().begin(), training->notes().end());
+  fit_to_model(data, training->translator());
   print_start(*training, data);
+  if (call.check_data) {
+    fmt::print("\n{}", data_statistics(data, training->translator()));
+    return 0;
+  }
   CheckpointRotation checkpoints({.folder = call.output, .keep = settings.keep});
   const bool has_finished = training->steps() >= settings.steps;  // then it is only tested again
+  write_split_files(call.output, data);
   MetricsLog log = call.resume
                        ? MetricsLog::resume(metrics, training->steps(), has_finished ? "test " : "")
                        : MetricsLog::create(metrics);

@@ -37,6 +37,7 @@ class TranslationTraining {
   Checkpoint checkpoint(const Options::Values& options) const;
 
   Translator& translator() { return *translator_; }
+  int64_t pairs() const { return batches_->pairs(); }  // those that are trained on
   int64_t steps() const { return steps_; }
   int64_t epoch() const { return position_.epoch; }  // from 0
   int64_t epochs();                                  // all that settings.steps will touch, about
