@@ -3,6 +3,7 @@
 #include "datasets/input_file.h"
 #include "framework/core/error.h"
 #include "framework/core/profiler.h"
+#include "framework/text/byte_pair_learning.h"
 
 namespace gs {
 
@@ -16,22 +17,25 @@ BytePairs load_byte_pairs(const std::string& path) {
 
 void TokenizerSettings::bind(Options& options) {
   options.bind("unit", unit, "what a token is", one_of({"word", "character", "byte-pair"}));
-  options.bind("codes", codes, "merges of byte pairs, a file of subword-nmt learn-bpe");
+  options.bind("codes", codes,
+               "merges of byte pairs, a file of subword-nmt learn-bpe; none: they are learned");
+  options.bind("merges", merges, "most merges of byte pairs that are learned", at_least(1));
   options.bind("minimum-count", minimum_count, "rarer tokens become <unk>", at_least(1));
   options.bind("maximum-vocabulary", maximum_vocabulary,
                "most tokens of a vocabulary; 0 is no limit", at_least(0));
 }
 
 void TokenizerSettings::check_together() const {
-  check(unit != "byte-pair" || !codes.empty(),
-        "--unit byte-pair: needs the merges, got no --codes; name a file of subword-nmt learn-bpe");
   check(unit == "byte-pair" || codes.empty(),
         "--codes: is of no use with --unit {}, got {}; add --unit byte-pair", unit, codes);
 }
 
 Tokenizer TokenizerSettings::tokenizer(const std::vector<std::string>& lines) const {
   const VocabularyConfig config{.minimum_count = minimum_count, .maximum_size = maximum_vocabulary};
-  if (unit == "byte-pair") return BytePairVocabulary(load_byte_pairs(codes), lines, config);
+  if (unit == "byte-pair") {
+    BytePairs pairs = codes.empty() ? learn_byte_pairs(lines, merges) : load_byte_pairs(codes);
+    return BytePairVocabulary(std::move(pairs), lines, config);
+  }
   TokenCounts counts(unit == "word" ? TokenUnit::kWord : TokenUnit::kCharacter);
   counts.add_lines(lines);
   return Vocabulary(counts, config);

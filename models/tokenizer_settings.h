@@ -17,7 +17,8 @@ struct TokenizerSettings {
   std::string unit = "word";
   int64_t minimum_count = 1;
   int64_t maximum_vocabulary = 0;
-  std::string codes;  // the file of merges; empty for units other than byte-pair
+  std::string codes;  // the file of merges; empty: they are learned
+  int64_t merges = 10000;
 
   // Binds every field to an option of the present group.
   void bind(Options& options);

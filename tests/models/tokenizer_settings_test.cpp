@@ -54,14 +54,21 @@ TEST(TokenizerSettings, BytePairs) {
   EXPECT_LT(settings.tokenizers(kSource, kTarget, false).first.size(), source.size());
 }
 
+TEST(TokenizerSettings, BytePairsAreLearnedWhereNoneAreGiven) {
+  TokenizerSettings settings = with_unit("byte-pair");
+  settings.merges = 1;
+  const std::vector<std::string> lines{"low low lower", "der dem"};
+  const auto [source, target] = settings.tokenizers(lines, kTarget, false);
+  // The merge is "l o", which occurs three times.
+  EXPECT_EQ(source.token(source.encode("low")[0]), "lo@@");
+  EXPECT_EQ(source.decode(source.encode("lower dem")), "lower dem");
+}
+
 TEST(TokenizerSettings, RefuseWhatDoesNotGoTogether) {
   const auto error = [](const TokenizerSettings& settings) {
     return error_of([&] { settings.tokenizers(kSource, kTarget, false); });
   };
   TokenizerSettings settings = with_unit("byte-pair");
-  EXPECT_EQ(error(settings),
-            "--unit byte-pair: needs the merges, got no --codes; name a file of subword-nmt "
-            "learn-bpe");
   settings.codes = "no/such/codes";
   EXPECT_THAT(error(settings), HasSubstr("no/such/codes"));
   settings.unit = "word";
