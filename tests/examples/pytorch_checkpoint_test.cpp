@@ -167,6 +167,29 @@ TEST_F(PytorchCheckpoint, ThereAndBackIsTheSameModel) {
   }
 }
 
+TEST_F(PytorchCheckpoint, PickledStateDictsNeedPyTorch) {
+  Transformer model({.source_vocabulary = 5, .target_vocabulary = 5, .width = 4, .heads = 2});
+  Checkpoint checkpoint;
+  store_parameters(model, checkpoint);
+  for (const auto& [name, value] : config_to_text(model.config))
+    checkpoint.config["model/" + name] = value;
+  const std::string path = folder_.file("small.h5"), state_dict = folder_.file("small.pt");
+  const std::string config = folder_.file("config.json"), back = folder_.file("back.h5");
+  save_checkpoint(path, checkpoint);
+  const std::string arguments =
+      "export --checkpoint " + path + " --config " + config + " --output " + state_dict;
+  if (run_command(python_ + " -c 'import torch'").status == 0) {
+    expect_converted(arguments);
+    expect_converted("import --config " + config + " --state-dict " + state_dict + " --output " +
+                     back);
+    expect_equal(load_checkpoint(back), checkpoint);
+  } else {
+    expect_refused(arguments,
+                   state_dict + ": needs PyTorch; install it, or use a .safetensors file");
+    EXPECT_FALSE(std::filesystem::exists(config));
+  }
+}
+
 TEST_F(PytorchCheckpoint, ListsAllNamesThatDiffer) {
   const Fixture fixture = Fixture::load("state_dicts", "norm_first");
   const std::string config = folder_.write("config.json", json_of(config_of(fixture)));
@@ -280,6 +303,13 @@ TEST_F(PytorchCheckpoint, RefusesWrongFilesAndConfigurations) {
   EXPECT_THAT(convert(with_config("{\"depth\": 3}")).output, HasSubstr("unknown names (depth)"));
   EXPECT_THAT(convert(with_config("{\"width\": \"wide\"}")).output,
               HasSubstr("config: width must be like 1, got 'wide'\n"));
+  const std::string sizes =
+      "{\"source_vocabulary\": 17, \"target_vocabulary\": 19, \"width\": 12, \"heads\": 3, "
+      "\"feed_forward_width\": 20, \"encoder_layers\": 2, \"decoder_layers\": 1, ";
+  expect_refused(with_config(sizes + "\"activation\": \"silu\"}"),
+                 "config: activation must be relu or gelu, got silu");
+  expect_refused(with_config(sizes + "\"heads\": 5}"),
+                 "config: heads must divide the width, got 5 and 12");
   EXPECT_THAT(convert(with_config("[1]")).output, HasSubstr("is not a JSON object"));
   const std::string foreign = folder_.write("foreign.h5", "\x89HDF\r\n");
   expect_refused(import(good, " --like " + foreign),

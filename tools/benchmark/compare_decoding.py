@@ -15,15 +15,19 @@ import argparse
 import json
 import math
 import os
+import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
-import h5py
 import numpy as np
 import torch
 import torch.nn.functional as F
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from exchange.checkpoint import read as read_checkpoint
 
 PADDING, BEGIN, END, UNKNOWN = 0, 1, 2, 3
 
@@ -51,15 +55,10 @@ class Vocabulary:
 
 class Checkpoint:
     def __init__(self, path):
-        with h5py.File(path) as file:
-            text = {name: value[()].decode() for name, value in file["config/model"].items()}
-            self.parameters = {}
-            file["model"].visititems(
-                lambda name, item: self.parameters.update({name: item[()]})
-                if isinstance(item, h5py.Dataset) else None)
-            self.source, self.target = (
-                Vocabulary(bytes(file["tokenizer"][name][()])) for name in
-                ("source_vocabulary", "target_vocabulary"))
+        stored = read_checkpoint(path)
+        text, self.parameters = stored.model_config(), stored.parameters
+        self.source, self.target = (Vocabulary(stored.tokenizer[name]) for name in
+                                    ("source_vocabulary", "target_vocabulary"))
         number = lambda name: int(text[name])
         yes = lambda name: text[name] == "true"
         self.width, self.heads = number("width"), number("heads")

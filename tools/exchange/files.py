@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 
 
 class Problem(Exception):
@@ -28,6 +29,8 @@ def write(path, *parts):
             raise Problem(f"save: {path} is not a regular file; give the path of a file")
         with open(temporary, "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            if os.path.exists(target):  # a private file stays private
+                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(target).st_mode))
             for part in parts:
                 file.write(part)
             file.flush()

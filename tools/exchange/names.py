@@ -43,6 +43,8 @@ def complete_config(given, title):
     if config["heads"] < 1 or config["width"] % config["heads"] != 0:
         raise Problem(f"config: heads must divide the width, got {config['heads']} and "
                       f"{config['width']}")
+    if config["activation"] not in ("relu", "gelu"):
+        raise Problem(f"config: activation must be relu or gelu, got {config['activation']}")
     return config
 
 
