@@ -39,6 +39,7 @@ CONFINED = [
     (r"hdf5", r"framework/io/hdf5_session\.h$"),
     (r"cxxopts", r"framework/train/options\.cpp$"),
     (r"nlohmann/", r".*\.cpp$"),
+    (r"utf8proc\.h", r"framework/text/[^/]*\.cpp$"),
     (r"(gtest|gmock)/", r"tests/"),
 ]
 
@@ -110,6 +111,7 @@ def self_test():
         "framework/backend/cpu/x.cpp": '#include "framework/backend/cpu/y.h"\n',
         "framework/backend/cuda/x.cu": "#include <cuda_runtime.h>\n",
         "framework/io/hdf5_session.h": "#include <hdf5.h>\n",
+        "framework/text/unicode.cpp": "#include <utf8proc.h>\n",
         "framework/train/options.cpp": "#include <cxxopts.hpp>\n",
         "framework/gradstone.h": '#include "models/m.h"\n#include "framework/ops/x.h"\n',
         "models/m.h": '#include "framework/train/progress.h"\n',
@@ -135,6 +137,7 @@ def self_test():
         ({"framework/backend/memory.cpp": "#include <cublasLt.h>"}, "includes cublasLt.h"),
         ({"framework/io/checkpoint.cpp": "#include <hdf5.h>"}, "includes hdf5.h"),
         ({"examples/e.cpp": "#include <cxxopts.hpp>"}, "includes cxxopts.hpp"),
+        ({"datasets/d.cpp": "#include <utf8proc.h>"}, "includes utf8proc.h"),
         ({"models/m.h": "#include <nlohmann/json.hpp>"}, "includes nlohmann/json.hpp"),
         ({"models/m.h": "#include <gtest/gtest.h>"}, "includes gtest/gtest.h"),
         ({"framework/ops/y.cpp": ""}, "no test tests/ops/y_test.cpp"),
