@@ -25,7 +25,8 @@ PredictionScore score_predictions(const Transformer& transformer, Batches& batch
 }
 
 TranslationScore score_translations(const std::vector<std::string>& translations,
-                                    const std::vector<std::string>& references) {
+                                    const std::vector<std::string>& references,
+                                    const TranslationScoring& scoring) {
   check(translations.size() == references.size(),
         "score: needs a reference for each translation, got {} and {}", references.size(),
         translations.size());
@@ -35,7 +36,8 @@ TranslationScore score_translations(const std::vector<std::string>& translations
   for (size_t i = 0; i < translations.size(); ++i)
     exact.add(translations[i] == references[i] ? 1 : 0, 1);
   score.exact_match = exact.count() == 0 ? 0 : exact.mean();
-  score.bleu = corpus_bleu(translations, references);
+  score.bleu = corpus_bleu(translations, {references}, scoring.bleu);
+  score.chrf = corpus_chrf(translations, {references}, scoring.chrf);
   return score;
 }
 

@@ -5,6 +5,7 @@
 
 #include "datasets/batches.h"
 #include "framework/text/bleu.h"
+#include "framework/text/chrf.h"
 #include "models/translator.h"
 
 namespace gs {
@@ -18,14 +19,22 @@ struct PredictionScore {
 };
 PredictionScore score_predictions(const Transformer& transformer, Batches& batches);
 
-// How well a model translates: shares of sentences that equal their reference, and BLEU.
+// How scores of translations are computed.
+struct TranslationScoring {
+  BleuConfig bleu = {.tokenizer = BleuTokenizer::kNone};
+  ChrfConfig chrf = {};
+};
+
+// How well a model translates: shares of sentences that equal their reference, BLEU and chrF.
 struct TranslationScore {
   double exact_match = 0;  // 0 to 1
   BleuScore bleu;
+  double chrf = 0;  // 0 to 100
   int64_t sentences = 0;
 };
 TranslationScore score_translations(const std::vector<std::string>& translations,
-                                    const std::vector<std::string>& references);
+                                    const std::vector<std::string>& references,
+                                    const TranslationScoring& scoring = {});
 
 // The best translation of each line.
 std::vector<std::string> translate_best(const Translator& translator,

@@ -77,9 +77,11 @@ TEST(Evaluation, CountsExactMatches) {
   EXPECT_EQ(all.exact_match, 1);
   EXPECT_EQ(all.sentences, 4);
   EXPECT_NEAR(all.bleu.score, 100, 1e-9);
+  EXPECT_NEAR(all.chrf, 100, 1e-9);
   const TranslationScore half = score_translations({"a b c d", "e f g", "x", ""}, references);
   EXPECT_EQ(half.exact_match, 0.25);
   EXPECT_LT(half.bleu.score, 100);
+  EXPECT_LT(half.chrf, 100);
   EXPECT_EQ(score_translations({"", "", "x", ""}, references).exact_match, 0);
   EXPECT_THAT(error_of([&] { score_translations({"a"}, references); }),
               HasSubstr("score: needs a reference for each translation, got 4 and 1"));
