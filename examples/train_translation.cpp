@@ -1,15 +1,14 @@
 // Trains a Transformer to translate: on the toy corpus, or on your own files. See --help.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "framework/core/parallel.h"
-#include "framework/core/profiler.h"
-#include "framework/io/atomic_file.h"
+#include "framework/io/checkpoint_average.h"
 #include "framework/io/checkpoint_rotation.h"
 #include "framework/train/interrupt.h"
 #include "framework/train/meter.h"
@@ -18,8 +17,8 @@
 #include "framework/train/program.h"
 #include "framework/train/progress.h"
 #include "models/data_check.h"
-#include "models/evaluation.h"
 #include "models/split_files.h"
+#include "models/translation_report.h"
 #include "models/translation_settings.h"
 #include "models/translation_training.h"
 
@@ -42,37 +41,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Validation: the model predicts and translates what it was not trained on.
-struct Validation {
-  PredictionScore prediction;
-  TranslationScore translation;
-};
-
-Validation validate(TranslationTraining& training, Batches& batches, const TranslationSplit& valid,
-                    const TranslationSettings& settings) {
-  const OperationTimer timer("validation", Phase::kOther);
-  Translator& translator = training.translator();
-  const Evaluating evaluating(translator.transformer());
-  const SearchConfig search = settings.search_config();
-  return {score_predictions(translator.transformer(), batches),
-          score_translations(translate_best(translator, valid.source, search), valid.target)};
-}
-
 void report(const Validation& validation, int64_t step, Progress& progress, MetricsLog& log) {
-  const PredictionScore& prediction = validation.prediction;
-  const TranslationScore& translation = validation.translation;
-  progress.print(
-      fmt::format("step {}: validation loss {:.4f}, perplexity {:.3f}, token accuracy {:.2f} %, "
-                  "exact match {:.2f} %, BLEU {:.2f}",
-                  step, prediction.loss, prediction.perplexity, 100 * prediction.accuracy,
-                  100 * translation.exact_match, translation.bleu.score));
-  log.write({{"event", std::string("validation")},
-             {"step", step},
-             {"loss", prediction.loss},
-             {"perplexity", prediction.perplexity},
-             {"token_accuracy", prediction.accuracy},
-             {"exact_match", translation.exact_match},
-             {"bleu", translation.bleu.score}});
+  progress.print(fmt::format("step {}: {}", step, validation.text()));
+  log.write(validation.fields("validation", step));
 }
 
 void log_training(const TranslationTraining& training, const MeanMeter& loss, const RateMeter& rate,
@@ -87,19 +58,15 @@ void log_training(const TranslationTraining& training, const MeanMeter& loss, co
 }
 
 // The training loop. False when it was interrupted.
-bool train(TranslationTraining& training, const TranslationSettings& settings,
-           const TranslationSplit& valid, const Options::Values& options,
-           CheckpointRotation& checkpoints, MetricsLog& log) {
-  Batches valid_batches(training.translator().source_tokenizer().encode_lines(valid.source),
-                        training.translator().target_tokenizer().encode_lines(valid.target),
-                        {.maximum_tokens = 2000, .shuffle = false});
+bool train(TranslationTraining& training, const TranslationSettings& settings, Validator& validate,
+           const Options::Values& options, CheckpointRotation& checkpoints, MetricsLog& log) {
   Progress progress(stdout, settings.progress_seconds);
   MeanMeter loss;
   RateMeter rate;
   int64_t logged = training.steps();
   const double seconds_before = training.seconds;
   const auto start = std::chrono::steady_clock::now();
-  while (training.steps() < settings.steps && !interrupted()) {
+  while (training.stop_reason().empty() && !interrupted()) {
     const TranslationTraining::StepResult result = training.step();
     const int64_t step = training.steps();
     if (!result.skipped) loss.add(result.loss, result.tokens);
@@ -111,56 +78,71 @@ bool train(TranslationTraining& training, const TranslationSettings& settings,
                      .loss = loss.mean(),
                      .tokens_per_second = rate.per_second()});
     training.seconds = seconds_before + seconds_since(start);
-    if (step % settings.validate_every != 0 && step != settings.steps) continue;
+    if (step % settings.validate_every != 0 && training.stop_reason().empty()) continue;
     log_training(training, loss, rate, log);
     logged = step;
     loss.reset();
-    const Validation validation = validate(training, valid_batches, valid, settings);
+    const Validation validation = validate(training.translator());
     report(validation, step, progress, log);
+    const double metric = validation.metric(settings.metric);
+    training.stopping.add(metric);
     training.seconds = seconds_before + seconds_since(start);
-    checkpoints.save(step, training.checkpoint(options), validation.prediction.loss);
+    checkpoints.save(step, training.checkpoint(options), metric);
     rate.restart();
   }
   progress.finish();
-  if (training.steps() >= settings.steps) return true;
+  if (!training.stop_reason().empty()) return true;
   if (training.steps() > logged) log_training(training, loss, rate, log);
-  checkpoints.save(training.steps(), training.checkpoint(options));
+  // What was saved after its validation stays as it is, with its metric.
+  if (training.steps() > logged || training.steps() == 0)
+    checkpoints.save(training.steps(), training.checkpoint(options));
   return false;
 }
 
-// Scores every test split, shows some translations, and writes summary.json.
-void evaluate(TranslationTraining& training, const TranslationSettings& settings,
-              const TranslationData& data, const std::string& output, const std::string& checkpoint,
-              MetricsLog& log) {
-  const OperationTimer timer("evaluation", Phase::kOther);
-  Translator& translator = training.translator();
-  const Evaluating evaluating(translator.transformer());
-  nlohmann::ordered_json summary{{"train_seconds", training.seconds},
-                                 {"parameters", translator.transformer().parameter_count()},
-                                 {"steps", training.steps()},
-                                 {"checkpoint", checkpoint}};
-  fmt::print("\n{:<20} {:>9} {:>12} {:>8}\n", "split", "sentences", "exact match", "BLEU");
-  std::string samples;
-  for (const TranslationSplit& test : data.tests) {
-    const std::vector<std::string> translations =
-        translate_best(translator, test.source, settings.search_config());
-    write_translation_file(output, test.name, translations);
-    const TranslationScore score = score_translations(translations, test.target);
-    fmt::print("{:<20} {:>9} {:>10.2f} % {:>8.2f}\n", test.name, score.sentences,
-               100 * score.exact_match, score.bleu.score);
-    summary["exact_match"][test.name] = score.exact_match;
-    summary["bleu"][test.name] = score.bleu.score;
-    log.write({{"event", "test " + test.name},
-               {"step", training.steps()},
-               {"exact_match", score.exact_match},
-               {"bleu", score.bleu.score}});
-    for (size_t i = 0; i < std::min<size_t>(2, translations.size()); ++i) {
-      samples += fmt::format("\n  {}: {}\n  model:     {}\n  reference: {}\n", test.name,
-                             test.source[i], translations[i], test.target[i]);
-    }
-  }
-  if (!samples.empty()) fmt::print("\nTranslations:\n{}", samples);
-  write_file_atomically(output + "/summary.json", summary.dump(2) + "\n");
+// Writes average.h5, the mean of the last or best validated checkpoints, and validates it.
+void average(const TranslationSettings& settings, const CheckpointRotation& checkpoints,
+             const std::string& path, Validator& validate, MetricsLog& log) {
+  const std::vector<int64_t> steps = settings.average_of == "best"
+                                         ? checkpoints.best(settings.average)
+                                         : checkpoints.newest(settings.average);
+  std::vector<std::string> files;
+  for (const int64_t step : steps) files.push_back(checkpoints.path_of(step));
+  Checkpoint mean = average_checkpoints(files);
+  const Validation validation = validate(*Translator::from_checkpoint(mean, path));
+  mean.training["metric"] = validation.metric(settings.metric);
+  mean.training["metric_name"] = settings.metric;
+  save_checkpoint(path, mean);
+  fmt::print("{}, the average of the {} {} validated checkpoints (steps {}): {}\n", path,
+             settings.average_of, steps.size(), fmt::join(steps, ", "), validation.text());
+  log.write(validation.fields("average", std::get<int64_t>(mean.training.at("step"))));
+}
+
+// The weights to test, by the name that --test-weights gives them.
+std::string tested_weights(const TranslationSettings& settings,
+                           const CheckpointRotation& checkpoints) {
+  std::string weights = settings.test_weights;
+  if (weights == "auto")
+    weights = settings.average > 0 ? "average" : settings.patience > 0 ? "best" : "last";
+  // No validation of a run has been a number, as after NaN.
+  if (weights != "last" && !checkpoints.best_step()) weights = "last";
+  return weights;
+}
+
+// What follows the training: the average, the tests, summary.json.
+void conclude(const TranslationTraining& training, const TranslationSettings& settings,
+              const TranslationData& data, const std::string& output,
+              const CheckpointRotation& checkpoints, Validator& validate, MetricsLog& log) {
+  const std::string weights = tested_weights(settings, checkpoints);
+  const std::string path = output + "/" + weights + ".h5";
+  if (settings.average > 0 && checkpoints.best_step())
+    average(settings, checkpoints, output + "/average.h5", validate, log);
+  report_tests({.train_seconds = training.seconds,
+                .parameters = training.parameter_count(),
+                .steps = training.steps(),
+                .stopped = training.stop_reason(),
+                .weights = weights,
+                .checkpoint = path},
+               data.tests, settings.search_config(), output, log);
 }
 
 // Trains `steps` steps in one go, and again with a save and a load in the middle, and compares all
@@ -244,6 +226,9 @@ int run(int argc, char** argv) {
           "--output: {} holds a run already; go on with --resume, or choose another folder",
           call.output);
   }
+  const CheckpointRotation::Config rotation = settings.rotation_config(call.output);
+  if (rotation.keep > settings.keep)
+    fmt::print("--keep {} is raised to {}, which --average needs\n", settings.keep, rotation.keep);
   TranslationData data = settings.data();
   if (call.verify_resume) return verify_resume(settings, data);
 
@@ -258,26 +243,33 @@ int run(int argc, char** argv) {
     fmt::print("\n{}", data_statistics(data, training->translator()));
     return 0;
   }
-  CheckpointRotation checkpoints({.folder = call.output, .keep = settings.keep});
-  const bool has_finished = training->steps() >= settings.steps;  // then it is only tested again
+  CheckpointRotation checkpoints(rotation);
+  const bool has_finished = !training->stop_reason().empty();  // then it is only tested again
   write_split_files(call.output, data);
-  MetricsLog log = call.resume
-                       ? MetricsLog::resume(metrics, training->steps(), has_finished ? "test " : "")
-                       : MetricsLog::create(metrics);
-  if (!train(*training, settings, data.valid, options.values(), checkpoints, log)) {
+  using Events = std::vector<std::string>;
+  MetricsLog log =
+      call.resume
+          ? MetricsLog::resume(metrics, training->steps(),
+                               has_finished ? Events{"stopped", "average", "test "} : Events{})
+          : MetricsLog::create(metrics);
+  Validator validate(training->translator(), data.valid, settings.search_config());
+  if (!train(*training, settings, validate, options.values(), checkpoints, log)) {
     fmt::print(
         "Interrupted at step {}; saved {}. Go on with: train_translation --output {} --resume\n",
         training->steps(), checkpoints.path_of(training->steps()), call.output);
     return kInterruptedStatus;
   }
-  fmt::print("Trained {} steps in {}; the last checkpoint is {}, the best {}\n", training->steps(),
-             duration_text(training->seconds), checkpoints.last_path(), checkpoints.best_path());
+  const std::string reason = training->stop_reason();
+  log.write({{"event", std::string("stopped")}, {"step", training->steps()}, {"reason", reason}});
+  fmt::print("Trained {} steps in {}: {}; the last checkpoint is {}, the best {}\n",
+             training->steps(), duration_text(training->seconds), reason, checkpoints.last_path(),
+             checkpoints.best_path());
   release_interrupts();  // all is saved
   if (interrupted()) {
     fmt::print("Interrupted. For the tests: train_translation --output {} --resume\n", call.output);
     return kInterruptedStatus;
   }
-  evaluate(*training, settings, data, call.output, checkpoints.last_path(), log);
+  conclude(*training, settings, data, call.output, checkpoints, validate, log);
   return 0;
 }
 

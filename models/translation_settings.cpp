@@ -1,5 +1,7 @@
 #include "models/translation_settings.h"
 
+#include <algorithm>
+
 #include "framework/core/profiler.h"
 
 namespace gs {
@@ -91,13 +93,33 @@ void TranslationSettings::bind(Options& options) {
   options.group("Watching");
   options.bind("validate-every", validate_every,
                "steps between validations, each followed by a checkpoint", counts());
-  options.bind("keep", keep, "newest checkpoints kept, besides the best", counts());
+  options.bind("keep", keep, "newest checkpoints kept, besides the best; --average may need more",
+               counts());
   options.bind("beam", beam, "beam of the translations that are scored", counts());
   options.bind("alpha", alpha,
                "length penalty of the translations that are scored, by log p / length^alpha",
                at_least(0));
   options.bind("progress-seconds", progress_seconds,
                "between progress lines where the output is no terminal", above(0));
+
+  options.group("Ending");
+  options.bind("metric", metric, "of the validation, which says what the best checkpoint is",
+               one_of({"loss", "perplexity", "accuracy", "bleu"}));
+  options.bind("patience", patience,
+               "validations in a row without a better metric that end the training; 0: never",
+               at_least(0));
+  options.bind("time-limit", time_limit,
+               "minutes of training and validation after which it ends in good order; 0: none",
+               at_least(0));
+  options.bind("average", average,
+               "checkpoints whose weights are averaged into average.h5 at the end; 0: none",
+               counts_or_none());
+  options.bind("average-of", average_of, "which of the validated checkpoints",
+               one_of({"last", "best"}));
+  options.bind("test-weights", test_weights,
+               "what is tested at the end; auto: the average if there is one, else with --patience "
+               "the best, else the last",
+               one_of({"auto", "average", "best", "last"}));
 }
 
 TranslationData TranslationSettings::data() const {
@@ -143,6 +165,15 @@ AdamConfig TranslationSettings::adam_config() const {
 }
 
 SearchConfig TranslationSettings::search_config() const { return {.beam = beam, .alpha = alpha}; }
+
+CheckpointRotation::Config TranslationSettings::rotation_config(const std::string& folder) const {
+  check(average > 0 || test_weights != "average", "--test-weights: average needs --average");
+  const bool best = average_of == "best";
+  return {.folder = folder,
+          .keep = best ? keep : std::max(keep, average),
+          .keep_best = best ? std::max<int64_t>(1, average) : 1,
+          .lower_is_better = lower_is_better()};
+}
 
 Schedule TranslationSettings::schedule_config() const {
   return {.kind = Schedule::parse(schedule),

@@ -5,6 +5,7 @@
 
 #include "datasets/batches.h"
 #include "datasets/translation_data.h"
+#include "framework/io/checkpoint_rotation.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/schedule.h"
 #include "framework/train/options.h"
@@ -39,6 +40,12 @@ struct TranslationSettings {
   int64_t validate_every = 1000, keep = 3, beam = 1;
   double alpha = 1;
   double progress_seconds = 10;
+  // When to end, and with which weights.
+  std::string metric = "loss";
+  int64_t patience = 0;
+  double time_limit = 0;  // minutes
+  int64_t average = 0;
+  std::string average_of = "last", test_weights = "auto";
 
   // Binds every field to an option, which then shows its default in the help.
   void bind(Options& options);
@@ -50,6 +57,9 @@ struct TranslationSettings {
   AdamConfig adam_config() const;
   SearchConfig search_config() const;  // of the translations that are scored
   Schedule schedule_config() const;
+  bool lower_is_better() const { return metric == "loss" || metric == "perplexity"; }
+  // Keeps more than --keep says where --average needs it.
+  CheckpointRotation::Config rotation_config(const std::string& folder) const;
 };
 
 }  // namespace gs

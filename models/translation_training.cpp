@@ -35,11 +35,18 @@ void check_same_model(const TranslationSettings& settings, const TransformerConf
 }
 
 template <typename T>
-T training_value(const Checkpoint& checkpoint, const std::string& name, const std::string& path) {
+std::optional<T> optional_value(const Checkpoint& checkpoint, const std::string& name) {
   const auto found = checkpoint.training.find(name);
-  check(found != checkpoint.training.end() && std::holds_alternative<T>(found->second),
-        "resume: {} has no {}; it was not made by train_translation", path, name);
+  if (found == checkpoint.training.end() || !std::holds_alternative<T>(found->second)) return {};
   return std::get<T>(found->second);
+}
+
+template <typename T>
+T training_value(const Checkpoint& checkpoint, const std::string& name, const std::string& path) {
+  const std::optional<T> value = optional_value<T>(checkpoint, name);
+  check(value.has_value(), "resume: {} has no {}; it was not made by train_translation", path,
+        name);
+  return *value;
 }
 
 std::string pair_numbers(const std::vector<Batch>& batches, const std::vector<int64_t>& numbers) {
@@ -57,7 +64,9 @@ std::string pair_numbers(const std::vector<Batch>& batches, const std::vector<in
 
 TranslationTraining::TranslationTraining(const TranslationSettings& settings,
                                          const TranslationSplit& train)
-    : settings_(settings), schedule_(settings.schedule_config()) {
+    : stopping(settings.patience, settings.lower_is_better()),
+      settings_(settings),
+      schedule_(settings.schedule_config()) {
   set_seed(settings.seed);
   translator_ = new_translator(settings, train);
   optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
@@ -67,7 +76,8 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
 TranslationTraining::TranslationTraining(const TranslationSettings& settings,
                                          const TranslationSplit& train,
                                          const Checkpoint& checkpoint, const std::string& path)
-    : settings_(settings),
+    : stopping(settings.patience, settings.lower_is_better()),
+      settings_(settings),
       schedule_(settings.schedule_config()),
       translator_(Translator::from_checkpoint(checkpoint, path)) {
   check_same_model(settings, translator_->transformer().config, path);
@@ -85,6 +95,13 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
   position_ = {training_value<int64_t>(checkpoint, "epoch", path),
                training_value<int64_t>(checkpoint, "batch", path)};
   seconds = training_value<double>(checkpoint, "train_seconds", path);
+  const std::string metric =
+      optional_value<std::string>(checkpoint, "metric_name").value_or("loss");
+  check(metric == settings.metric,
+        "resume: the checkpoints of {} are rated by {}, --metric says {}; leave it out", path,
+        metric, settings.metric);
+  stopping.restore(optional_value<double>(checkpoint, "best_metric"),
+                   optional_value<int64_t>(checkpoint, "validations_since_best").value_or(0));
   default_generator().restore(
       {static_cast<uint64_t>(training_value<int64_t>(checkpoint, "random_seed", path)),
        static_cast<uint64_t>(training_value<int64_t>(checkpoint, "random_next_stream", path))});
@@ -106,6 +123,17 @@ void TranslationTraining::start_batches(const TranslationSplit& train) {
   for (const int64_t pair : fitting.pairs) {
     numbers_.push_back(train.lines.empty() ? pair + 1 : train.lines[static_cast<size_t>(pair)]);
   }
+}
+
+std::string TranslationTraining::stop_reason() const {
+  if (steps_ >= settings_.steps) return fmt::format("all {} steps are done", settings_.steps);
+  if (stopping.should_stop()) {
+    return fmt::format("no better {} in {} validations{}", settings_.metric, stopping.since_best(),
+                       stopping.best() ? fmt::format(" than {:.6g}", *stopping.best()) : "");
+  }
+  if (settings_.time_limit > 0 && seconds >= 60 * settings_.time_limit)
+    return fmt::format("the time limit of {} minutes is over", settings_.time_limit);
+  return "";
 }
 
 int64_t TranslationTraining::epochs() {
@@ -194,8 +222,11 @@ Checkpoint TranslationTraining::checkpoint(const Options::Values& options) const
                          {"optimizer_steps", optimizer_->steps()},
                          {"skipped_steps", skipped_steps()},
                          {"train_seconds", seconds},
+                         {"metric_name", settings_.metric},
+                         {"validations_since_best", stopping.since_best()},
                          {"random_seed", static_cast<int64_t>(random.seed)},
                          {"random_next_stream", static_cast<int64_t>(random.next_stream)}};
+  if (stopping.best()) checkpoint.training["best_metric"] = *stopping.best();
   for (const auto& [name, value] : options) checkpoint.config[kRunOptions + name] = value;
   return checkpoint;
 }

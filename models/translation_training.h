@@ -6,6 +6,7 @@
 
 #include "datasets/batches.h"
 #include "framework/optim/adam.h"
+#include "framework/train/early_stopping.h"
 #include "models/translation_settings.h"
 #include "models/translator.h"
 
@@ -38,6 +39,7 @@ class TranslationTraining {
 
   Translator& translator() { return *translator_; }
   int64_t pairs() const { return batches_->pairs(); }  // those that are trained on
+  int64_t parameter_count() const { return translator_->transformer().parameter_count(); }
   int64_t steps() const { return steps_; }
   int64_t epoch() const { return position_.epoch; }  // from 0
   int64_t epochs();                                  // all that settings.steps will touch, about
@@ -45,7 +47,12 @@ class TranslationTraining {
   std::string optimizer_summary() const { return optimizer_->summary(); }
   // What was left out of the training data because it is longer than the model takes; for the user.
   const std::vector<std::string>& notes() const { return notes_; }
-  double seconds = 0;  // spent in training so far, over all resumes
+  // Why no step should follow: all are done, the metric has stopped getting better, or the time is
+  // over; empty while it should go on.
+  std::string stop_reason() const;
+
+  double seconds = 0;      // spent in training so far, over all resumes
+  EarlyStopping stopping;  // knows the metrics of all validations
 
  private:
   void start_batches(const TranslationSplit& train);

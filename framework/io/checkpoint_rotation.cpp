@@ -112,8 +112,9 @@ CheckpointRotation::CheckpointRotation(Config config) : config_(std::move(config
   fs::create_directories(config_.folder, error);
   check(fs::is_directory(config_.folder), "checkpoints: cannot make the folder {}, {}",
         config_.folder, error ? error.message() : "another file has that name");
-  for (const SavedStep& saved : saved_steps(config_.folder))
-    if (saved.metric) metrics_[saved.step] = *saved.metric;
+  const std::vector<SavedStep> saved = saved_steps(config_.folder);
+  for (const SavedStep& one : saved)
+    if (one.metric) metrics_[one.step] = *one.metric;
   if (exists(best_path())) {
     const auto values = load_training_values(best_path());
     const std::optional<int64_t> step = value_of<int64_t>(values, "step");
@@ -123,23 +124,24 @@ CheckpointRotation::CheckpointRotation(Config config) : config_(std::move(config
     best_step_ = *step;
     best_metric_ = *metric;
   }
-  finish_interrupted_save();
+  finish_interrupted_save(saved);
 }
 
 // A kill may have come between the file that was written last and its other names. The time alone
 // does not decide: copying a folder gives its files times in any order.
-void CheckpointRotation::finish_interrupted_save() {
-  std::optional<int64_t> latest;
-  for (const int64_t step : steps())
-    if (!latest || time_of(path_of(step)) >= time_of(path_of(*latest))) latest = step;
-  if (!latest) return;
-  const std::string path = path_of(*latest);
-  const auto metric = metrics_.find(*latest);
-  if (latest != best_step_ && metric != metrics_.end()) take_if_best(*latest, metric->second);
+void CheckpointRotation::finish_interrupted_save(const std::vector<SavedStep>& saved) {
+  const SavedStep* latest = nullptr;
+  for (const SavedStep& one : saved) {
+    if (latest == nullptr || time_of(path_of(one.step)) >= time_of(path_of(latest->step)))
+      latest = &one;
+  }
+  if (latest == nullptr) return;
+  const std::string path = path_of(latest->step);
+  if (latest->step != best_step_) take_if_best(*latest);
   const bool behind =
       !exists(last_path()) ||
       (time_of(path) > time_of(last_path()) &&
-       value_of<int64_t>(load_training_values(last_path()), "step").value_or(-1) < *latest);
+       value_of<int64_t>(load_training_values(last_path()), "step").value_or(-1) < latest->step);
   if (behind) link_file_atomically(path, last_path());
 }
 
@@ -167,19 +169,19 @@ void CheckpointRotation::save(int64_t step, Checkpoint checkpoint, std::optional
     metrics_[step] = *metric;
   }
   save_checkpoint(path_of(step), checkpoint);
-  take_if_best(step, metric);
+  take_if_best({.step = step, .metric = metric, .lower_is_better = config_.lower_is_better});
   link_file_atomically(path_of(step), last_path());
   remove_surplus(step);
 }
 
-void CheckpointRotation::take_if_best(int64_t step, std::optional<double> metric) {
-  if (!metric || std::isnan(*metric)) return;
-  const bool better =
-      !best_step_ || (config_.lower_is_better ? *metric < best_metric_ : *metric > best_metric_);
+void CheckpointRotation::take_if_best(const SavedStep& saved) {
+  if (!saved.metric || std::isnan(*saved.metric)) return;
+  const bool better = !best_step_ || (saved.lower_is_better ? *saved.metric < best_metric_
+                                                            : *saved.metric > best_metric_);
   if (!better) return;
-  link_file_atomically(path_of(step), best_path());
-  best_step_ = step;
-  best_metric_ = *metric;
+  link_file_atomically(path_of(saved.step), best_path());
+  best_step_ = saved.step;
+  best_metric_ = *saved.metric;
 }
 
 void CheckpointRotation::remove_surplus(int64_t just_saved) const {

@@ -15,7 +15,7 @@ namespace gs {
 struct SavedStep {
   int64_t step = 0;
   std::optional<double> metric = {};
-  bool lower_is_better = true;
+  bool lower_is_better = true;  // as the file itself tells
 };
 // All of a folder by ascending step. An unreadable one is an Error.
 std::vector<SavedStep> saved_steps(const std::string& folder);
@@ -59,8 +59,8 @@ class CheckpointRotation {
 
  private:
   std::vector<SavedStep> saved() const;
-  void finish_interrupted_save();
-  void take_if_best(int64_t step, std::optional<double> metric);
+  void finish_interrupted_save(const std::vector<SavedStep>& saved);
+  void take_if_best(const SavedStep& saved);
   void remove_surplus(int64_t just_saved) const;
 
   Config config_;

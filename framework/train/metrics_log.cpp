@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -19,13 +20,16 @@ namespace {
 
 // Whether a line belongs to the resumed run; nothing where it is no JSON object.
 std::optional<bool> is_kept(const std::string& line, const std::optional<int64_t>& last_step,
-                            const std::string& redone) {
+                            const std::vector<std::string>& redone) {
   const auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) return std::nullopt;
   const auto step = object.find("step"), event = object.find("event");
   if (!last_step || step == object.end() || !step->is_number_integer()) return true;
-  const bool again = !redone.empty() && event != object.end() && event->is_string() &&
-                     event->get_ref<const std::string&>().starts_with(redone);
+  const auto begins = [&](const std::string& text) {
+    return event->get_ref<const std::string&>().starts_with(text);
+  };
+  const bool again = event != object.end() && event->is_string() &&
+                     std::any_of(redone.begin(), redone.end(), begins);
   return step->get<int64_t>() < *last_step || (step->get<int64_t>() == *last_step && !again);
 }
 
@@ -35,7 +39,7 @@ struct Contents {
 };
 
 Contents read_contents(const std::string& path, const std::optional<int64_t>& last_step,
-                       const std::string& redone) {
+                       const std::vector<std::string>& redone) {
   std::ifstream stream(path, std::ios::binary);
   check(stream.is_open(), "metrics log: {} cannot be read; choose another file", path);
   Contents contents;
@@ -80,7 +84,7 @@ MetricsLog::MetricsLog(std::string path, int flags)
 MetricsLog MetricsLog::create(const std::string& path) { return {path, O_TRUNC}; }
 
 MetricsLog MetricsLog::resume(const std::string& path, std::optional<int64_t> last_step,
-                              const std::string& redone) {
+                              const std::vector<std::string>& redone) {
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     const Contents contents = read_contents(path, last_step, redone);

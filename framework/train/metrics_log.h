@@ -20,10 +20,10 @@ class MetricsLog {
   static MetricsLog create(const std::string& path);
   // Continues a log, or starts one where there is none. A last line that a kill cut short is
   // dropped, and so are lines whose "step" is above `last_step`: a run resumed from an older
-  // checkpoint writes them again. So are lines of `last_step` whose "event" starts with `redone`,
-  // if given. A file that is no such log is refused and stays as it is.
+  // checkpoint writes them again. So are lines of `last_step` whose "event" starts with one of
+  // `redone`. A file that is no such log is refused and stays as it is.
   static MetricsLog resume(const std::string& path, std::optional<int64_t> last_step = {},
-                           const std::string& redone = "");
+                           const std::vector<std::string>& redone = {});
 
   MetricsLog(MetricsLog&& other) noexcept;
   MetricsLog& operator=(MetricsLog&&) = delete;

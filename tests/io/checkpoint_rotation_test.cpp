@@ -161,6 +161,12 @@ TEST_F(CheckpointRotationTest, RepairsWhatAKillLeftBetweenTwoMoves) {
   fs::remove(kept.last_path());
   rotation(3);
   EXPECT_EQ(step_in(kept.last_path()), 2);
+  // Which metric is better is told by the file, whatever the one who finishes the save thinks.
+  next = example_checkpoint(3);
+  next.training["metric"] = 7.0;
+  next.training["lower_is_better"] = int64_t{0};
+  save_checkpoint(kept.path_of(3), next);
+  EXPECT_EQ(rotation(3, true).best_step(), 3);
 }
 
 TEST_F(CheckpointRotationTest, LeavesOtherFilesAlone) {

@@ -66,7 +66,13 @@ const std::vector<std::pair<std::string, std::string>> kArguments{
     {"keep", "9"},
     {"beam", "4"},
     {"alpha", "0.6"},
-    {"progress-seconds", "1.5"}};
+    {"progress-seconds", "1.5"},
+    {"metric", "bleu"},
+    {"patience", "6"},
+    {"time-limit", "20.5"},
+    {"average", "12"},
+    {"average-of", "best"},
+    {"test-weights", "best"}};
 
 struct Bound {
   TranslationSettings settings;
@@ -111,6 +117,13 @@ void expect_changed(const TranslationSettings& s) {
   EXPECT_EQ(s.search_config().beam, 4);
   EXPECT_EQ(s.search_config().alpha, 0.6);
   EXPECT_EQ(s.progress_seconds, 1.5);
+  EXPECT_EQ(s.metric, "bleu");
+  EXPECT_FALSE(s.lower_is_better());
+  EXPECT_EQ(s.patience, 6);
+  EXPECT_EQ(s.time_limit, 20.5);
+  EXPECT_EQ(s.average, 12);
+  EXPECT_EQ(s.average_of, "best");
+  EXPECT_EQ(s.test_weights, "best");
   EXPECT_FALSE(s.is_toy());
 
   const TransformerConfig model = s.transformer_config();
@@ -223,6 +236,12 @@ TEST(TranslationSettings, RefuseValuesThatMakeNoSense) {
                                                         {"beam", "0"},
                                                         {"validate-every", "0"},
                                                         {"seed", "-1"},
+                                                        {"metric", "luck"},
+                                                        {"patience", "-1"},
+                                                        {"time-limit", "-0.5"},
+                                                        {"average", "-1"},
+                                                        {"average-of", "all"},
+                                                        {"test-weights", "all"},
                                                         {"steps", "1e3x"}}) {
     EXPECT_EQ(error(name, value).rfind("--" + name, 0), 0u) << error(name, value);
   }
@@ -230,6 +249,36 @@ TEST(TranslationSettings, RefuseValuesThatMakeNoSense) {
   settings.batch_sentences = 0;
   EXPECT_EQ(error_of([&] { settings.batch_config(); }),
             "--batch-sentences and --batch-tokens: one of them must be above 0");
+}
+
+// What an average needs is kept, however small --keep is.
+TEST(TranslationSettings, KeepTheCheckpointsOfTheAverage) {
+  const auto config = [](int64_t average, const char* of, const char* metric) {
+    TranslationSettings settings;
+    settings.keep = 4;
+    settings.average = average;
+    settings.average_of = of;
+    settings.metric = metric;
+    return settings.rotation_config("runs/x");
+  };
+  for (const char* of : {"last", "best"}) {
+    EXPECT_EQ(config(0, of, "loss").folder, "runs/x");
+    EXPECT_EQ(config(0, of, "loss").keep, 4);
+    EXPECT_EQ(config(0, of, "loss").keep_best, 1);
+  }
+  EXPECT_EQ(config(3, "last", "loss").keep, 4);
+  EXPECT_EQ(config(7, "last", "loss").keep, 7);
+  EXPECT_EQ(config(7, "last", "loss").keep_best, 1);
+  EXPECT_EQ(config(7, "best", "loss").keep, 4);
+  EXPECT_EQ(config(7, "best", "loss").keep_best, 7);
+  for (const char* metric : {"loss", "perplexity"})
+    EXPECT_TRUE(config(1, "last", metric).lower_is_better);
+  for (const char* metric : {"accuracy", "bleu"})
+    EXPECT_FALSE(config(1, "last", metric).lower_is_better);
+  TranslationSettings settings;
+  settings.test_weights = "average";
+  EXPECT_EQ(error_of([&] { settings.rotation_config("x"); }),
+            "--test-weights: average needs --average");
 }
 
 // Files that would be passed over in silence.

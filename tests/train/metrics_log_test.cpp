@@ -69,8 +69,9 @@ TEST(MetricsLog, ResumingDropsEventsThatAreDoneAgain) {
       "{\"event\":\"test a\",\"step\":1}\n{\"event\":\"training\",\"step\":2}\n{\"step\":2}\n"
       "{\"event\":3,\"step\":2}\n";
   const std::string path = folder.write(
-      "log", kept + "{\"event\":\"test a\",\"step\":2}\n{\"event\":\"x\",\"step\":3}\n");
-  MetricsLog::resume(path, 2, "test ");
+      "log", kept + "{\"event\":\"test a\",\"step\":2}\n{\"event\":\"x\",\"step\":3}\n" +
+                 "{\"event\":\"stopped\",\"step\":2}\n");
+  MetricsLog::resume(path, 2, {"stopped", "test "});
   EXPECT_EQ(read_file(path), kept);
 }
 
