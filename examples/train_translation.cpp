@@ -16,6 +16,7 @@
 #include "framework/train/options.h"
 #include "framework/train/program.h"
 #include "framework/train/progress.h"
+#include "framework/train/report.h"
 #include "models/data_check.h"
 #include "models/split_files.h"
 #include "models/translation_report.h"
@@ -34,6 +35,7 @@ struct Call {
   bool resume = false;
   bool verify_resume = false;
   bool check_data = false;
+  bool report_only = false;
   int threads = gs::threads();
 };
 
@@ -193,6 +195,47 @@ void print_start(TranslationTraining& training, const TranslationData& data) {
   std::fflush(stdout);
 }
 
+// Trains, averages and tests, from where the training stands. The exit status.
+int train_and_test(TranslationTraining& training, const TranslationSettings& settings,
+                   const TranslationData& data, const Call& call, const Options::Values& options) {
+  CheckpointRotation checkpoints(settings.rotation_config(call.output));
+  const bool has_finished = !training.stop_reason().empty();  // then it is only tested again
+  write_split_files(call.output, data);
+  const std::string metrics = call.output + "/metrics.jsonl";
+  using Events = std::vector<std::string>;
+  MetricsLog log =
+      call.resume
+          ? MetricsLog::resume(metrics, training.steps(),
+                               has_finished ? Events{"stopped", "average", "test "} : Events{})
+          : MetricsLog::create(metrics);
+  Validator validate(training.translator(), data.valid, settings.search_config());
+  if (!train(training, settings, validate, options, checkpoints, log)) {
+    fmt::print(
+        "Interrupted at step {}; saved {}. Go on with: train_translation --output {} --resume\n",
+        training.steps(), checkpoints.path_of(training.steps()), call.output);
+    return kInterruptedStatus;
+  }
+  const std::string reason = training.stop_reason();
+  log.write({{"event", std::string("stopped")}, {"step", training.steps()}, {"reason", reason}});
+  fmt::print("Trained {} steps in {}: {}; the last checkpoint is {}, the best {}\n",
+             training.steps(), duration_text(training.seconds), reason, checkpoints.last_path(),
+             checkpoints.best_path());
+  release_interrupts();  // all is saved
+  if (interrupted()) {
+    fmt::print("Interrupted. For the tests: train_translation --output {} --resume\n", call.output);
+    return kInterruptedStatus;
+  }
+  conclude(training, settings, data, call.output, checkpoints, validate, log);
+  return 0;
+}
+
+void report_run(const std::string& output, const Options::Values& options) {
+  const std::filesystem::path folder = std::filesystem::absolute(output + "/").lexically_normal();
+  const std::string name = folder.parent_path().filename();
+  write_report({.folder = output, .title = "Translation model: " + name, .options = options});
+  fmt::print("The report is {}/report.html\n", output);
+}
+
 int run(int argc, char** argv) {
   TranslationSettings settings;
   Call call;
@@ -205,13 +248,20 @@ int run(int argc, char** argv) {
   options.bind("threads", call.threads, "threads", between(1, 1024));
   options.bind("check-data", call.check_data,
                "read the data, show what is left out and how long the sentences are, and stop");
-  options.leave_out({"output", "resume", "verify-resume", "threads", "check-data"});
+  options.bind("report-only", call.report_only,
+               "write report.html of the run in the output folder, of a running one too, and stop");
+  options.leave_out({"output", "resume", "verify-resume", "threads", "check-data", "report-only"});
   settings.bind(options);
   if (!options.parse(argc, argv)) return 0;
   set_threads(call.threads);
 
   const std::string last = call.output + "/last.h5";
-  const std::string metrics = call.output + "/metrics.jsonl";
+  if (call.report_only) {
+    const bool has_options = std::filesystem::exists(last);
+    report_run(call.output,
+               has_options ? stored_options(load_model_checkpoint(last)) : Options::Values());
+    return 0;
+  }
   Checkpoint saved;
   if (call.resume) {
     // Completes what a kill in the middle of a save has left.
@@ -243,34 +293,9 @@ int run(int argc, char** argv) {
     fmt::print("\n{}", data_statistics(data, training->translator()));
     return 0;
   }
-  CheckpointRotation checkpoints(rotation);
-  const bool has_finished = !training->stop_reason().empty();  // then it is only tested again
-  write_split_files(call.output, data);
-  using Events = std::vector<std::string>;
-  MetricsLog log =
-      call.resume
-          ? MetricsLog::resume(metrics, training->steps(),
-                               has_finished ? Events{"stopped", "average", "test "} : Events{})
-          : MetricsLog::create(metrics);
-  Validator validate(training->translator(), data.valid, settings.search_config());
-  if (!train(*training, settings, validate, options.values(), checkpoints, log)) {
-    fmt::print(
-        "Interrupted at step {}; saved {}. Go on with: train_translation --output {} --resume\n",
-        training->steps(), checkpoints.path_of(training->steps()), call.output);
-    return kInterruptedStatus;
-  }
-  const std::string reason = training->stop_reason();
-  log.write({{"event", std::string("stopped")}, {"step", training->steps()}, {"reason", reason}});
-  fmt::print("Trained {} steps in {}: {}; the last checkpoint is {}, the best {}\n",
-             training->steps(), duration_text(training->seconds), reason, checkpoints.last_path(),
-             checkpoints.best_path());
-  release_interrupts();  // all is saved
-  if (interrupted()) {
-    fmt::print("Interrupted. For the tests: train_translation --output {} --resume\n", call.output);
-    return kInterruptedStatus;
-  }
-  conclude(*training, settings, data, call.output, checkpoints, validate, log);
-  return 0;
+  const int status = train_and_test(*training, settings, data, call, options.values());
+  report_run(call.output, options.values());
+  return status;
 }
 
 }  // namespace

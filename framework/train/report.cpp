@@ -96,14 +96,19 @@ std::string charts_html(const std::vector<Json>& events) {
   const auto validation = [&](const char* field, const char* name, double factor = 1) {
     return series_of(events, "validation", field, name, factor);
   };
+  const auto average = [&](const char* field, const char* name) {
+    return series_of(events, "average", field, name);
+  };
   std::string html = "<div class=\"charts\">\n";
   for (const LineChart& chart : std::initializer_list<LineChart>{
            {.title = "Loss",
             .y_label = "nats a token",
-            .series = {training("loss"), validation("loss", "validation")}},
+            .series = {training("loss"), validation("loss", "validation"),
+                       average("loss", "average of checkpoints")}},
            {.title = "Scores of the validation's translations",
            .y_label = "score (0 to 100)",
-           .series = {validation("bleu", "BLEU"), validation("chrf", "chrF")},
+           .series = {validation("bleu", "BLEU"), validation("chrf", "chrF"),
+                      average("bleu", "BLEU of the average of checkpoints")},
            .from_zero = true},
            {.title = "Perplexity of the validation",
            .y_label = "perplexity (logarithmic)",
