@@ -8,6 +8,7 @@ find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
+pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(hdf5 REQUIRED IMPORTED_TARGET hdf5) # FindHDF5 would ask for the language C
 
 # OpenBLAS, and oneDNN where there is one, are opened at run time: OpenBLAS chooses its kernels

@@ -19,6 +19,8 @@ struct TokenizerSettings {
   int64_t maximum_vocabulary = 0;
   std::string codes;  // the file of merges; empty: they are learned
   int64_t merges = 10000;
+  int64_t subword_size = 8000;
+  std::string subword_model = "unigram", subword_normalizer = "identity";
 
   // Binds every field to an option of the present group.
   void bind(Options& options);

@@ -7,7 +7,7 @@ build=(
   libopenblas0-pthread  # matrix products; opened at run time
   libdnnl2              # faster matrix products on recent processors; opened at run time
   libhdf5-dev libcxxopts-dev libfmt-dev nlohmann-json3-dev libhwy-dev libutf8proc-dev
-  zlib1g-dev
+  libsentencepiece-dev zlib1g-dev
 )
 tests=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-h5py python3-numpy)
 checks=(clang-format-14 clang-tidy-14 libomp-14-dev)

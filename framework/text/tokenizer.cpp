@@ -5,6 +5,7 @@ namespace gs {
 Tokenizer Tokenizer::from_bytes(std::string_view bytes) {
   if (bytes.starts_with(BytePairVocabulary::kStoredMark))
     return BytePairVocabulary::from_bytes(bytes);
+  if (bytes.starts_with(SentencePiece::kStoredMark)) return SentencePiece::from_bytes(bytes);
   return Vocabulary::from_bytes(bytes);
 }
 

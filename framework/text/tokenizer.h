@@ -8,18 +8,21 @@
 #include <vector>
 
 #include "framework/text/byte_pair_vocabulary.h"
+#include "framework/text/sentence_piece.h"
 #include "framework/text/vocabulary.h"
 
 namespace gs {
 
 // What turns a line of text into token ids and back, of any kind: words or characters of a
-// vocabulary, or byte pairs. The control ids kPaddingId to kUnknownId are the same for all.
+// vocabulary, byte pairs, or SentencePiece. The control ids kPaddingId to kUnknownId are the same
+// for all.
 class Tokenizer {
  public:
-  using Kind = std::variant<Vocabulary, BytePairVocabulary>;
+  using Kind = std::variant<Vocabulary, BytePairVocabulary, SentencePiece>;
 
   Tokenizer(Vocabulary words) : kind_(std::move(words)) {}            // NOLINT
   Tokenizer(BytePairVocabulary pieces) : kind_(std::move(pieces)) {}  // NOLINT
+  Tokenizer(SentencePiece pieces) : kind_(std::move(pieces)) {}       // NOLINT
   // From what to_bytes gave; damaged or foreign bytes are refused.
   static Tokenizer from_bytes(std::string_view bytes);
 

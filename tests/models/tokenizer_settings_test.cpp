@@ -64,6 +64,26 @@ TEST(TokenizerSettings, BytePairsAreLearnedWhereNoneAreGiven) {
   EXPECT_EQ(source.decode(source.encode("lower dem")), "lower dem");
 }
 
+TEST(TokenizerSettings, SentencePieces) {
+  TokenizerSettings settings = with_unit("sentencepiece");
+  settings.subword_size = 272;
+  settings.subword_model = "bpe";
+  const auto [source, target] = settings.tokenizers(kSource, kTarget, false);
+  EXPECT_EQ(source.size(), 272);
+  EXPECT_EQ(target.size(), 272);
+  EXPECT_FALSE(source == target);
+  EXPECT_EQ(target.decode(target.encode("eine  Katze")), "eine  Katze");
+  settings.subword_size = 275;
+  const auto [both, same] = settings.tokenizers(kSource, kTarget, true);
+  EXPECT_EQ(both, same);
+  settings.subword_normalizer = "nmt_nfkc";
+  const Tokenizer normal = settings.tokenizers(kSource, kTarget, true).first;
+  EXPECT_EQ(normal.decode(normal.encode("eine  Katze")), "eine Katze");
+  // The two models learn different pieces.
+  settings.subword_model = "unigram";
+  EXPECT_FALSE(settings.tokenizers(kSource, kTarget, true).first == normal);
+}
+
 TEST(TokenizerSettings, RefuseWhatDoesNotGoTogether) {
   const auto error = [](const TokenizerSettings& settings) {
     return error_of([&] { settings.tokenizers(kSource, kTarget, false); });
@@ -74,6 +94,28 @@ TEST(TokenizerSettings, RefuseWhatDoesNotGoTogether) {
   settings.unit = "word";
   EXPECT_EQ(error(settings),
             "--codes: is of no use with --unit word, got no/such/codes; add --unit byte-pair");
+  settings = with_unit("word");
+  settings.merges = 5;
+  EXPECT_EQ(error(settings),
+            "--merges: is of no use with --codes, nor with --unit word, got 5; leave it out");
+  settings.unit = "byte-pair";
+  settings.codes = "codes";
+  EXPECT_THAT(error(settings), HasSubstr("--merges: is of no use with --codes"));
+  for (auto field : {&TokenizerSettings::minimum_count, &TokenizerSettings::maximum_vocabulary}) {
+    settings = with_unit("sentencepiece");
+    settings.*field = 50;
+    EXPECT_THAT(error(settings), HasSubstr("are of no use with --unit sentencepiece"));
+  }
+  const auto error_of_word = [&](auto change) {
+    settings = with_unit("word");
+    change(settings);
+    return error(settings);
+  };
+  const auto no_use = HasSubstr("are of no use with --unit word; add --unit sentencepiece");
+  EXPECT_THAT(error_of_word([](TokenizerSettings& s) { s.subword_size = 500; }), no_use);
+  EXPECT_THAT(error_of_word([](TokenizerSettings& s) { s.subword_model = "bpe"; }), no_use);
+  EXPECT_THAT(error_of_word([](TokenizerSettings& s) { s.subword_normalizer = "nmt_nfkc"; }),
+              no_use);
 }
 
 }  // namespace

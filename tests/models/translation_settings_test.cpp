@@ -29,6 +29,10 @@ const std::vector<std::pair<std::string, std::string>> kArguments{
     {"test-pairs", "88"},
     {"unit", "character"},
     {"codes", "merges"},
+    {"merges", "500"},
+    {"subword-size", "1000"},
+    {"subword-model", "bpe"},
+    {"subword-normalizer", "nmt_nfkc"},
     {"minimum-count", "2"},
     {"maximum-vocabulary", "5000"},
     {"width", "96"},
@@ -105,6 +109,10 @@ void expect_changed(const TranslationSettings& s) {
   EXPECT_EQ(s.toy.test_pairs, 88);
   EXPECT_EQ(s.tokens.unit, "character");
   EXPECT_EQ(s.tokens.codes, "merges");
+  EXPECT_EQ(s.tokens.merges, 500);
+  EXPECT_EQ(s.tokens.subword_size, 1000);
+  EXPECT_EQ(s.tokens.subword_model, "bpe");
+  EXPECT_EQ(s.tokens.subword_normalizer, "nmt_nfkc");
   EXPECT_EQ(s.tokens.minimum_count, 2);
   EXPECT_EQ(s.tokens.maximum_vocabulary, 5000);
   EXPECT_EQ(s.steps, 321);

@@ -25,7 +25,8 @@ BytePairVocabulary byte_pairs() { return {BytePairs::parse("a b\n", "codes"), kL
 
 const std::vector<Tokenizer>& all_kinds() {
   static const std::vector<Tokenizer> kinds{vocabulary(TokenUnit::kWord),
-                                            vocabulary(TokenUnit::kCharacter), byte_pairs()};
+                                            vocabulary(TokenUnit::kCharacter), byte_pairs(),
+                                            SentencePiece::train(kLines, {.vocabulary_size = 264})};
   return kinds;
 }
 
@@ -41,13 +42,16 @@ TEST(Tokenizer, HasTheSameControlIdsForAllKinds) {
 }
 
 TEST(Tokenizer, EncodesAndDecodesAsItsKindDoes) {
-  const Tokenizer words = all_kinds()[0], characters = all_kinds()[1], pairs = all_kinds()[2];
+  const Tokenizer words = all_kinds()[0], characters = all_kinds()[1], pairs = all_kinds()[2],
+                  pieces = all_kinds()[3];
   EXPECT_EQ(words.size(), 8);
   EXPECT_THAT(words.encode("c ab d"), ElementsAre(words.id("c"), words.id("ab"), kUnknownId));
   EXPECT_EQ(characters.size(), 8);
   EXPECT_EQ(characters.encode("c ab").size(), 4u);
   EXPECT_EQ(pairs.size(), 8);
   EXPECT_THAT(pairs.encode("abc ab"), ElementsAre(pairs.id("ab@@"), pairs.id("c"), pairs.id("ab")));
+  EXPECT_EQ(pieces.size(), 264);
+  EXPECT_EQ(pieces.decode(pieces.encode("  xy ")), "  xy ");
   for (const Tokenizer& tokenizer : all_kinds()) {
     const Sequences all = tokenizer.encode_lines(kLines);
     ASSERT_EQ(all.count(), 3);
@@ -58,7 +62,7 @@ TEST(Tokenizer, EncodesAndDecodesAsItsKindDoes) {
     }
     for (int32_t id = kUnknownId; id < tokenizer.size(); ++id)
       EXPECT_EQ(tokenizer.id(tokenizer.token(id)), id);
-    EXPECT_THAT(error_of([&] { (void)tokenizer.token(99); }), HasSubstr("id 99 is outside"));
+    EXPECT_THAT(error_of([&] { (void)tokenizer.token(999); }), HasSubstr("id 999 is outside"));
     EXPECT_THAT(error_of([&] { tokenizer.encode("a\xff"); }), HasSubstr("offset 1"));
   }
 }
