@@ -258,8 +258,8 @@ int run(int argc, char** argv) {
   const std::string last = call.output + "/last.h5";
   if (call.report_only) {
     const bool has_options = std::filesystem::exists(last);
-    report_run(call.output,
-               has_options ? stored_options(load_model_checkpoint(last)) : Options::Values());
+    if (has_options) options.restore(stored_options(load_model_checkpoint(last)));
+    report_run(call.output, has_options ? options.values() : Options::Values());
     return 0;
   }
   Checkpoint saved;
