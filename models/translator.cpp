@@ -9,6 +9,7 @@
 #include "framework/core/parallel.h"
 #include "framework/io/module_checkpoint.h"
 #include "framework/nn/init.h"
+#include "framework/text/utf8.h"
 #include "models/transformer_config.h"
 
 namespace gs {
@@ -123,7 +124,9 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   check_config(config);
   std::vector<std::vector<int32_t>> sources;
   for (size_t i = 0; i < lines.size(); ++i) {
-    sources.push_back(source_.encode(lines[i]));
+    // A line of spaces has tokens where spaces are tokens, and no words all the same.
+    sources.push_back(split_words(lines[i]).empty() ? std::vector<int32_t>{}
+                                                    : source_.encode(lines[i]));
     const auto tokens = static_cast<int64_t>(sources.back().size());
     check(tokens <= longest_line(),
           "translate: line {} has {} tokens, the model takes {}; split it", i + 1, tokens,

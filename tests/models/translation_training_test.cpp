@@ -258,5 +258,38 @@ TEST(TranslationTraining, LeavesOutPairsThatAreLongerThanTheModel) {
             "5 (1 and 6)");
 }
 
+// Subwords of both kinds learn, resume with their pieces, and give plain text.
+TEST(TranslationTraining, TrainsWithSubwords) {
+  const TranslationSplit train{
+      "train",
+      {"a dog sees a cat", "a cat sleeps", "the dog sleeps", "a cat"},
+      {"ein Hund sieht eine Katze", "eine Katze schläft", "der Hund schläft", "eine Katze"}};
+  const test::TemporaryDirectory folder;
+  for (const std::string unit : {"byte-pair", "sentencepiece"}) {
+    TranslationSettings settings = small_settings();
+    settings.tokens.unit = unit;
+    settings.learning_rate = 1e-2;
+    settings.model.share_embeddings = true;
+    if (unit == "byte-pair") {
+      settings.tokens.codes = folder.write("codes", "#version: 0.2\ne i\nei n\nh t</w>\n");
+    } else {
+      settings.tokens.subword_size = 287;
+    }
+    TranslationTraining training(settings, train);
+    for (int step = 0; step < 60; ++step) training.step();
+    const Checkpoint checkpoint = training.checkpoint({});
+    TranslationTraining resumed(settings, train, checkpoint, "x.h5");
+    EXPECT_EQ(resumed.translator().source_tokenizer(), resumed.translator().target_tokenizer());
+    EXPECT_EQ(resumed.translator().source_tokenizer(), training.translator().target_tokenizer());
+    for (int step = 0; step < 60; ++step) {
+      training.step();
+      resumed.step();
+    }
+    EXPECT_EQ(bits_of(resumed), bits_of(training));
+    const Evaluating evaluating(resumed.translator().transformer());
+    EXPECT_EQ(translate_best(resumed.translator(), train.source, {.beam = 2}), train.target);
+  }
+}
+
 }  // namespace
 }  // namespace gs

@@ -79,6 +79,40 @@ TEST(Translator, ComesBackFromItsCheckpointAlone) {
   }
 }
 
+// Words of one language, SentencePiece for the other, and so on: a checkpoint holds them all.
+TEST(Translator, TakesTokenizersOfEveryKind) {
+  const test::TemporaryDirectory folder;
+  const std::vector<std::string> text{"ab abc", "b c"};
+  TokenCounts characters(TokenUnit::kCharacter);
+  characters.add_lines(text);
+  const std::vector<Tokenizer> kinds{
+      vocabulary(text), Vocabulary(characters),
+      BytePairVocabulary(BytePairs::parse("#version: 0.2\na b\n", "codes"), text),
+      SentencePiece::train(text, {.vocabulary_size = 264})};
+  TransformerConfig config;
+  config.width = 8;
+  config.heads = 2;
+  config.feed_forward_width = 8;
+  config.encoder_layers = config.decoder_layers = 1;
+  config.maximum_length = 12;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    set_seed(i);
+    const Translator before(config, kinds[i], kinds[(i + 1) % kinds.size()]);
+    const auto after = Translator::load(saved(before, folder.file("model.h5")));
+    EXPECT_EQ(after->source_tokenizer(), kinds[i]);
+    EXPECT_EQ(after->target_tokenizer(), kinds[(i + 1) % kinds.size()]);
+    EXPECT_EQ(after->transformer().config.source_vocabulary, kinds[i].size());
+    // No pieces are left in the text, and a line without words has no translation.
+    const auto found = after->translate({"abc ab", "  ", ""}, {.beam = 2});
+    EXPECT_EQ(found[0][0].text.find("@@"), std::string::npos);
+    EXPECT_EQ(found[0][0].text.find("\u2581"), std::string::npos);
+    EXPECT_LT(found[0][0].score, 0);
+    EXPECT_EQ(found[1][0].text, "");
+    EXPECT_EQ(found[1][0].score, 0);
+    EXPECT_EQ(found[2][0].score, 0);
+  }
+}
+
 // One line in, one line out.
 // marian-nmt/marian-dev#357, huggingface/transformers#14337
 TEST(Translator, LinesWithoutWordsGiveEmptyTranslationsInTheirPlace) {
