@@ -84,7 +84,7 @@ bool train(TranslationTraining& training, const TranslationSettings& settings, V
     log_training(training, loss, rate, log);
     logged = step;
     loss.reset();
-    const Validation validation = validate(training.translator());
+    const Validation validation = validate(*AveragedTranslator(training));
     report(validation, step, progress, log);
     const double metric = validation.metric(settings.metric);
     training.stopping.add(metric);

@@ -54,6 +54,7 @@
 #include "framework/ops/where.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/clip.h"
+#include "framework/optim/moving_average.h"
 #include "framework/optim/schedule.h"
 #include "framework/optim/sgd.h"
 #include "framework/tensor/gradcheck.h"

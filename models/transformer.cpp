@@ -36,7 +36,8 @@ const TransformerConfig& checked(const TransformerConfig& config) {
   check(!config.share_embeddings || config.source_vocabulary == config.target_vocabulary,
         "transformer: shared embeddings need one vocabulary, got sizes {} and {}",
         config.source_vocabulary, config.target_vocabulary);
-  for (const double rate : {config.dropout, config.attention_dropout, config.activation_dropout}) {
+  for (const double rate : {config.dropout, config.attention_dropout, config.activation_dropout,
+                            config.embedding_dropout.value_or(0)}) {
     check(rate >= 0 && rate < 1, "transformer: dropout must be in [0, 1), got {}", rate);
   }
   return config;
@@ -115,7 +116,8 @@ Transformer::Transformer(const TransformerConfig& given)
       source_embedding_(*this, "source_embedding", config.source_vocabulary, config.width),
       target_embedding_(*this, "target_embedding", config.target_vocabulary, config.width),
       sinusoidal_positions_(config.learned_positions ? 0 : config.maximum_length, config.width),
-      embedding_dropout_(*this, "embedding_dropout", config.dropout),
+      embedding_dropout_(*this, "embedding_dropout",
+                         config.embedding_dropout.value_or(config.dropout)),
       encoder_(std::make_unique<nn::Child<Encoder>>(*this, "encoder", config)),
       decoder_(std::make_unique<nn::Child<Decoder>>(*this, "decoder", config)) {
   if (config.learned_positions) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,9 +28,10 @@ struct TransformerConfig {
   bool output_bias = false;        // of the output projection
   bool scale_embeddings = true;    // by sqrt(C)
   bool learned_positions = false;  // else sinusoidal
-  double dropout = 0;              // of embeddings, and of what is added to residuals
+  double dropout = 0;              // of what is added to residuals
   double attention_dropout = 0;    // of attention weights
   double activation_dropout = 0;   // inside the feed-forward layers
+  std::optional<double> embedding_dropout = {};  // of embeddings with positions; none: as `dropout`
 };
 
 // What the encoder made of a batch of source sentences: packed rows and where each sentence begins.

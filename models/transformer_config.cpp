@@ -7,6 +7,8 @@
 namespace gs {
 namespace {
 
+constexpr const char* kEmbeddingDropout = "embedding_dropout";  // files of before do not hold it
+
 // Calls visit(name, field) for every field, so that writing and reading cannot differ.
 template <typename Config, typename Visit>
 void visit_fields(Config& config, Visit&& visit) {
@@ -51,11 +53,21 @@ void parse(const std::string& text, Number& value) {
 
 void parse(const std::string& text, nn::Activation& value) { value = nn::parse_activation(text); }
 
+template <typename T>
+void read(const std::string& name, const std::string& text, T& value) {
+  try {
+    parse(text, value);
+  } catch (const Error& error) {
+    fail("load: the model's {} {}", name, error.what());
+  }
+}
+
 }  // namespace
 
 std::map<std::string, std::string> config_to_text(const TransformerConfig& config) {
   std::map<std::string, std::string> text;
   visit_fields(config, [&](const char* name, const auto& value) { text[name] = to_text(value); });
+  text[kEmbeddingDropout] = to_text(config.embedding_dropout.value_or(config.dropout));
   return text;
 }
 
@@ -64,12 +76,11 @@ TransformerConfig config_from_text(const std::map<std::string, std::string>& tex
   visit_fields(config, [&](const char* name, auto& value) {
     const auto found = text.find(name);
     check(found != text.end(), "load: the model's {} is missing in the checkpoint", name);
-    try {
-      parse(found->second, value);
-    } catch (const Error& error) {
-      fail("load: the model's {} {}", name, error.what());
-    }
+    read(name, found->second, value);
   });
+  const auto found = text.find(kEmbeddingDropout);
+  if (found != text.end())
+    read(kEmbeddingDropout, found->second, config.embedding_dropout.emplace());
   return config;
 }
 

@@ -40,17 +40,18 @@ double Validation::metric(const std::string& name) const {
   if (name == "loss") return prediction.loss;
   if (name == "perplexity") return prediction.perplexity;
   if (name == "accuracy") return prediction.accuracy;
-  check(name == "bleu", "validation: no metric is called {}; use loss, perplexity, accuracy, bleu",
-        name);
-  return translation.bleu.score;
+  if (name == "bleu") return translation.bleu.score;
+  check(name == "chrf",
+        "validation: no metric is called {}; use loss, perplexity, accuracy, bleu, chrf", name);
+  return translation.chrf;
 }
 
 std::string Validation::text() const {
   return fmt::format(
       "validation loss {:.4f}, perplexity {:.3f}, token accuracy {:.2f} %, exact match {:.2f} %, "
-      "BLEU {:.2f}",
+      "BLEU {:.2f}, chrF {:.2f}",
       prediction.loss, prediction.perplexity, 100 * prediction.accuracy,
-      100 * translation.exact_match, translation.bleu.score);
+      100 * translation.exact_match, translation.bleu.score, translation.chrf);
 }
 
 MetricsLog::Fields Validation::fields(const std::string& event, int64_t step) const {
@@ -60,7 +61,8 @@ MetricsLog::Fields Validation::fields(const std::string& event, int64_t step) co
           {"perplexity", prediction.perplexity},
           {"token_accuracy", prediction.accuracy},
           {"exact_match", translation.exact_match},
-          {"bleu", translation.bleu.score}};
+          {"bleu", translation.bleu.score},
+          {"chrf", translation.chrf}};
 }
 
 Validator::Validator(const Translator& translator, const TranslationSplit& split,
@@ -79,21 +81,24 @@ void report_tests(const RunSummary& summary, const std::vector<TranslationSplit>
   const OperationTimer timer("evaluation", Phase::kOther);
   const std::unique_ptr<Translator> translator = Translator::load(summary.checkpoint);
   nlohmann::ordered_json json = json_of(summary);
-  fmt::print("\n{:<20} {:>9} {:>12} {:>8}\n", "split", "sentences", "exact match", "BLEU");
+  fmt::print("\n{:<20} {:>9} {:>12} {:>8} {:>8}\n", "split", "sentences", "exact match", "BLEU",
+             "chrF");
   std::string samples;
   for (const TranslationSplit& test : tests) {
     const std::vector<std::string> translations = translate_best(*translator, test.source, search);
     write_translation_file(folder, test.name, translations);
     const TranslationScore score = score_translations(translations, test.target);
-    fmt::print("{:<20} {:>9} {:>10.2f} % {:>8.2f}\n", test.name, score.sentences,
-               100 * score.exact_match, score.bleu.score);
+    fmt::print("{:<20} {:>9} {:>10.2f} % {:>8.2f} {:>8.2f}\n", test.name, score.sentences,
+               100 * score.exact_match, score.bleu.score, score.chrf);
     json["exact_match"][test.name] = score.exact_match;
     json["bleu"][test.name] = score.bleu.score;
+    json["chrf"][test.name] = score.chrf;
     log.write({{"event", "test " + test.name},
                {"step", summary.steps},
                {"weights", summary.weights},
                {"exact_match", score.exact_match},
-               {"bleu", score.bleu.score}});
+               {"bleu", score.bleu.score},
+               {"chrf", score.chrf}});
     for (size_t i = 0; i < std::min<size_t>(2, translations.size()); ++i) {
       samples += fmt::format("\n  {}: {}\n  model:     {}\n  reference: {}\n", test.name,
                              test.source[i], translations[i], test.target[i]);

@@ -63,7 +63,10 @@ void TranslationSettings::bind(Options& options) {
                "embeddings as they are, not times the root of the width");
   options.bind("output-bias", model.output_bias, "a bias in the output projection");
   options.bind("learned-positions", model.learned_positions, "trained positions, not sinusoids");
-  options.bind("dropout", model.dropout, "of embeddings and residuals", probability());
+  options.bind("dropout", model.dropout, "of what is added to residuals", probability());
+  options.bind("embedding-dropout", embedding_dropout,
+               "of embeddings with their positions; -1: that of --dropout",
+               at_least_and_below(-1, 1));
   options.bind("attention-dropout", model.attention_dropout, "of attention weights", probability());
   options.bind("activation-dropout", model.activation_dropout, "inside the feed-forward layers",
                probability());
@@ -86,6 +89,11 @@ void TranslationSettings::bind(Options& options) {
   options.bind("label-smoothing", label_smoothing, "share of the target spread over all classes",
                at_least_and_below(0, 1));
   options.bind("clip", clip, "largest norm of the gradient", above(0));
+  options.bind(
+      "moving-average", moving_average,
+      "decay, near 1, of an exponential average of the weights, which is validated, tested "
+      "and saved as the model; 0: none",
+      at_least_and_below(0, 1));
   options.bind("seed", seed, "of initial values, dropout and the order of the data");
   options.bind("on-non-finite", on_non_finite, "what to do when a gradient is infinite or NaN",
                one_of({"stop", "skip"}));
@@ -104,7 +112,7 @@ void TranslationSettings::bind(Options& options) {
 
   options.group("Ending");
   options.bind("metric", metric, "of the validation, which says what the best checkpoint is",
-               one_of({"loss", "perplexity", "accuracy", "bleu"}));
+               one_of({"loss", "perplexity", "accuracy", "bleu", "chrf"}));
   options.bind("patience", patience,
                "validations in a row without a better metric that end the training; 0: never",
                at_least(0));
@@ -147,6 +155,9 @@ TransformerConfig TranslationSettings::transformer_config() const {
   config.pre_norm = !post_norm;
   config.tie_output = !untied_output;
   config.scale_embeddings = !unscaled_embeddings;
+  check(embedding_dropout == -1 || embedding_dropout >= 0,
+        "--embedding-dropout: out of range, got {}; use -1, or 0 or more", embedding_dropout);
+  if (embedding_dropout >= 0) config.embedding_dropout = embedding_dropout;
   return config;
 }
 

@@ -25,6 +25,7 @@ struct TranslationSettings {
   // Model.
   TransformerConfig model;
   std::string activation = "relu";
+  double embedding_dropout = -1;
   bool post_norm = false, untied_output = false, unscaled_embeddings = false;
   // Training.
   int64_t steps = 6000;
@@ -33,7 +34,7 @@ struct TranslationSettings {
   double learning_rate = 3e-3;
   int64_t warmup = 400;
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9, weight_decay = 0;
-  double label_smoothing = 0, clip = 1;
+  double label_smoothing = 0, clip = 1, moving_average = 0;
   uint64_t seed = 1;
   std::string on_non_finite = "stop";
   // Watching and keeping.

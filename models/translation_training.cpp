@@ -70,6 +70,9 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
   set_seed(settings.seed);
   translator_ = new_translator(settings, train);
   optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
+  if (settings.moving_average > 0) {
+    average_ = std::make_unique<MovingAverage>(translator_->transformer(), settings.moving_average);
+  }
   start_batches(train);
 }
 
@@ -85,6 +88,7 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
   optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
   optimizer_->restore(checkpoint.optimizer,
                       training_value<int64_t>(checkpoint, "optimizer_steps", path));
+  restore_average(checkpoint);
   start_batches(train);
   const int64_t pairs = training_value<int64_t>(checkpoint, "pairs", path);
   check(pairs == batches_->pairs(),
@@ -123,6 +127,24 @@ void TranslationTraining::start_batches(const TranslationSplit& train) {
   for (const int64_t pair : fitting.pairs) {
     numbers_.push_back(train.lines.empty() ? pair + 1 : train.lines[static_cast<size_t>(pair)]);
   }
+}
+
+// The model of a checkpoint with a moving average is that; the weights to train on stand beside it,
+// even where no average is wanted any more. Without one an average starts here.
+void TranslationTraining::restore_average(const Checkpoint& checkpoint) {
+  const std::optional<int64_t> updates =
+      optional_value<int64_t>(checkpoint, "moving_average_updates");
+  const bool wanted = settings_.moving_average > 0;
+  if (!updates && !wanted) return;
+  constexpr double kUnused = 0.5;
+  average_ = std::make_unique<MovingAverage>(translator_->transformer(),
+                                             wanted ? settings_.moving_average : kUnused);
+  if (updates) average_->restore(checkpoint.optimizer, *updates);
+  if (!wanted) average_.reset();
+}
+
+void TranslationTraining::swap_average() {
+  if (average_) average_->swap();
 }
 
 std::string TranslationTraining::stop_reason() const {
@@ -180,6 +202,7 @@ TranslationTraining::StepResult TranslationTraining::step() {
   }
   optimizer_->set_learning_rate(schedule_.rate(steps_ + 1));
   optimizer_->step({.gradient_scale = clip_factor(result.gradient_norm, settings_.clip)});
+  if (average_ && !result.skipped) average_->update();
   ++steps_;
   return result;
 }
@@ -226,6 +249,10 @@ Checkpoint TranslationTraining::checkpoint(const Options::Values& options) const
                          {"validations_since_best", stopping.since_best()},
                          {"random_seed", static_cast<int64_t>(random.seed)},
                          {"random_next_stream", static_cast<int64_t>(random.next_stream)}};
+  if (average_) {
+    average_->store(checkpoint.parameters, checkpoint.optimizer);
+    checkpoint.training["moving_average_updates"] = average_->updates();
+  }
   if (stopping.best()) checkpoint.training["best_metric"] = *stopping.best();
   for (const auto& [name, value] : options) checkpoint.config[kRunOptions + name] = value;
   return checkpoint;

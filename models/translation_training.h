@@ -6,6 +6,7 @@
 
 #include "datasets/batches.h"
 #include "framework/optim/adam.h"
+#include "framework/optim/moving_average.h"
 #include "framework/train/early_stopping.h"
 #include "models/translation_settings.h"
 #include "models/translator.h"
@@ -34,6 +35,9 @@ class TranslationTraining {
   // step; or the step is skipped, as the settings say.
   StepResult step();
 
+  // Exchanges the weights for their moving average, if there is one, and back: to validate.
+  void swap_average();
+
   // Model, optimizer, place in the data, random state and `options` together.
   Checkpoint checkpoint(const Options::Values& options) const;
 
@@ -56,6 +60,7 @@ class TranslationTraining {
 
  private:
   void start_batches(const TranslationSplit& train);
+  void restore_average(const Checkpoint& checkpoint);
   double accumulate_gradients(const std::vector<Batch>& batches, int64_t tokens);
   std::string blame(const std::vector<Batch>& batches, int64_t tokens, RandomState before);
 
@@ -63,12 +68,30 @@ class TranslationTraining {
   Schedule schedule_;
   std::unique_ptr<Translator> translator_;
   std::unique_ptr<Adam> optimizer_;
+  std::unique_ptr<MovingAverage> average_;  // none where none is wanted
   std::unique_ptr<Batches> batches_;
   std::vector<int64_t> numbers_;  // of the pairs in batches_: their lines, else places in the split
   std::vector<std::string> notes_;
   DataPosition position_;
   int64_t steps_ = 0;
   int64_t skipped_before_ = 0;  // in the runs that this one resumes
+};
+
+// The translator with the weights that checkpoints have, averaged ones if so chosen, while this
+// lives.
+class AveragedTranslator {
+ public:
+  explicit AveragedTranslator(TranslationTraining& training) : training_(training) {
+    training_.swap_average();
+  }
+  ~AveragedTranslator() { training_.swap_average(); }
+  AveragedTranslator(const AveragedTranslator&) = delete;
+  AveragedTranslator& operator=(const AveragedTranslator&) = delete;
+
+  Translator& operator*() const { return training_.translator(); }
+
+ private:
+  TranslationTraining& training_;
 };
 
 // The options that a checkpoint of a training run was made with.

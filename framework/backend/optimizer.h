@@ -36,6 +36,12 @@ struct SgdStep {
 };
 void sgd(Cpu, std::span<SgdParameter> parameters, const SgdStep& step);
 
+// average += (1 - decay) * (weight - average), element by element; the average changes in place.
+struct MovingAverageParameter {
+  Array average, weight;
+};
+void moving_average(Cpu, std::span<MovingAverageParameter> parameters, double decay);
+
 // The sum of the squares of all elements of all arrays, in double, the same for any number of
 // threads.
 double sum_of_squares(Cpu, std::span<const Array> arrays);

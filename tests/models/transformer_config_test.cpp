@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/models/small_models.h"
 #include "tests/support/support.h"
 
 namespace gs {
 namespace {
 
 using test::error_of;
+using test::sequences;
+using test::small_config;
+using test::small_transformer;
 
 TransformerConfig unlike_the_default() {
   TransformerConfig config;
@@ -29,6 +33,7 @@ TransformerConfig unlike_the_default() {
   config.dropout = 0.1;
   config.attention_dropout = 1.0 / 3;
   config.activation_dropout = 1e-20;
+  config.embedding_dropout = 0.25;
   return config;
 }
 
@@ -49,7 +54,8 @@ const std::map<std::string, std::string> kText{{"source_vocabulary", "101"},
                                                {"learned_positions", "true"},
                                                {"dropout", "0.1"},
                                                {"attention_dropout", "0.3333333333333333"},
-                                               {"activation_dropout", "1e-20"}};
+                                               {"activation_dropout", "1e-20"},
+                                               {"embedding_dropout", "0.25"}};
 
 TEST(TransformerConfig, IsPlainText) { EXPECT_EQ(config_to_text(unlike_the_default()), kText); }
 
@@ -73,16 +79,29 @@ TEST(TransformerConfig, ComesBackToTheLastBit) {
   EXPECT_EQ(config.dropout, 0.1);
   EXPECT_EQ(config.attention_dropout, 1.0 / 3);
   EXPECT_EQ(config.activation_dropout, 1e-20);
+  EXPECT_EQ(config.embedding_dropout, 0.25);
   EXPECT_EQ(config_to_text(config_from_text(config_to_text(TransformerConfig()))),
             config_to_text(TransformerConfig()));
+}
+
+// Embeddings once had no dropout of their own, and files of then must still load.
+TEST(TransformerConfig, EmbeddingsDropOutLikeResidualsByDefault) {
+  std::map<std::string, std::string> text = kText;
+  text.erase("embedding_dropout");
+  EXPECT_FALSE(config_from_text(text).embedding_dropout.has_value());
+  EXPECT_EQ(config_to_text(config_from_text(text)).at("embedding_dropout"), "0.1");
+  text["embedding_dropout"] = "0";
+  EXPECT_EQ(config_to_text(config_from_text(text)).at("embedding_dropout"), "0");
 }
 
 TEST(TransformerConfig, NamesWhatIsMissingOrWrong) {
   for (const auto& [name, value] : kText) {
     std::map<std::string, std::string> text = kText;
     text.erase(name);
-    EXPECT_EQ(error_of([&] { config_from_text(text); }),
-              "load: the model's " + name + " is missing in the checkpoint");
+    if (name != "embedding_dropout") {
+      EXPECT_EQ(error_of([&] { config_from_text(text); }),
+                "load: the model's " + name + " is missing in the checkpoint");
+    }
     text[name] = "seven";
     EXPECT_NE(error_of([&] { config_from_text(text); }).find("load: the model's " + name),
               std::string::npos);
@@ -97,6 +116,25 @@ TEST(TransformerConfig, NamesWhatIsMissingOrWrong) {
   EXPECT_EQ(error_with("width", "99999999999999999999"),
             "load: the model's width needs a number, got '99999999999999999999'");
   EXPECT_EQ(error_with("pre_norm", "1"), "load: the model's pre_norm needs true or false, got '1'");
+}
+
+// Without encoder layers the memory shows the dropout of embeddings alone.
+TEST(TransformerConfig, EmbeddingsHaveADropoutOfTheirOwn) {
+  const auto drops_out = [](double dropout, std::optional<double> embedding_dropout) {
+    TransformerConfig config = small_config();
+    config.encoder_layers = 0;
+    config.dropout = dropout;
+    config.embedding_dropout = embedding_dropout;
+    const auto model = small_transformer(1, config);
+    const Sequences source = sequences({{5, 6, 7}});
+    const std::vector<float> expected = model->encode(source).memory.values<float>();
+    model->train();
+    return model->encode(source).memory.values<float>() != expected;
+  };
+  EXPECT_FALSE(drops_out(0, {}));
+  EXPECT_TRUE(drops_out(0.5, {}));
+  EXPECT_FALSE(drops_out(0.5, 0));
+  EXPECT_TRUE(drops_out(0, 0.5));
 }
 
 }  // namespace

@@ -348,6 +348,7 @@ TEST(Transformer, RefusesWhatDoesNotFit) {
   EXPECT_THAT(made([](auto& c) { c.dropout = 1; }), HasSubstr("dropout must be in [0, 1), got 1"));
   EXPECT_THAT(made([](auto& c) { c.attention_dropout = -0.1; }), HasSubstr("got -0.1"));
   EXPECT_THAT(made([](auto& c) { c.activation_dropout = std::nan(""); }), HasSubstr("got nan"));
+  EXPECT_THAT(made([](auto& c) { c.embedding_dropout = 1; }), HasSubstr("got 1"));
 
   const auto model = small_transformer(11);
   const Sequences one = sequences({{5, 2}}), begin = sequences({{1}});

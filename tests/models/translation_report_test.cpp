@@ -19,6 +19,7 @@ Validation example_validation() {
   validation.prediction = {.loss = 0.5, .perplexity = 1.75, .accuracy = 0.25, .tokens = 8};
   validation.translation.exact_match = 0.125;
   validation.translation.bleu.score = 31.5;
+  validation.translation.chrf = 55.25;
   return validation;
 }
 
@@ -39,11 +40,12 @@ TEST(TranslationReport, NamesTheMetrics) {
   EXPECT_EQ(validation.metric("perplexity"), 1.75);
   EXPECT_EQ(validation.metric("accuracy"), 0.25);
   EXPECT_EQ(validation.metric("bleu"), 31.5);
+  EXPECT_EQ(validation.metric("chrf"), 55.25);
   EXPECT_EQ(error_of([&] { (void)validation.metric("luck"); }),
-            "validation: no metric is called luck; use loss, perplexity, accuracy, bleu");
+            "validation: no metric is called luck; use loss, perplexity, accuracy, bleu, chrf");
   EXPECT_EQ(validation.text(),
             "validation loss 0.5000, perplexity 1.750, token accuracy 25.00 %, exact match 12.50 "
-            "%, BLEU 31.50");
+            "%, BLEU 31.50, chrF 55.25");
   const MetricsLog::Fields fields = validation.fields("average", 7);
   const MetricsLog::Fields expected{{"event", std::string("average")},
                                     {"step", int64_t{7}},
@@ -51,7 +53,8 @@ TEST(TranslationReport, NamesTheMetrics) {
                                     {"perplexity", 1.75},
                                     {"token_accuracy", 0.25},
                                     {"exact_match", 0.125},
-                                    {"bleu", 31.5}};
+                                    {"bleu", 31.5},
+                                    {"chrf", 55.25}};
   EXPECT_EQ(fields, expected);
 }
 
@@ -106,6 +109,7 @@ TEST(TranslationReport, TestsTheNamedCheckpoint) {
     const TranslationScore score = score_translations(translations, test.target);
     EXPECT_EQ(json["exact_match"][test.name], score.exact_match);
     EXPECT_EQ(json["bleu"][test.name], score.bleu.score);
+    EXPECT_EQ(json["chrf"][test.name], score.chrf);
     EXPECT_THAT(test::read_file(folder.file("metrics.jsonl")),
                 HasSubstr("{\"event\":\"test " + test.name +
                           "\",\"step\":7,\"weights\":\"best\",\"exact_match\":"));

@@ -55,6 +55,56 @@ TEST(TranslationResume, ResumesToTheLastBit) {
   }
 }
 
+// The file's model is the average, which translates; training goes on from the other weights.
+TEST(TranslationResume, KeepsTheMovingAverageToTheLastBit) {
+  const test::TemporaryDirectory folder;
+  const TranslationSplit train = toy_split(20);
+  TranslationSettings settings = with_dropout();
+  Figures plain_figures, expected, actual;
+  TranslationTraining plain(settings, train);
+  advance(plain, 9, plain_figures);
+  settings.moving_average = 0.8;
+  TranslationTraining whole(settings, train);
+  advance(whole, 9, expected);
+  EXPECT_EQ(expected, plain_figures) << "it only watches";
+
+  TranslationTraining first(settings, train);
+  advance(first, 4, actual);
+  const std::string path = folder.file("stopped.h5");
+  save_checkpoint(path, first.checkpoint({}));
+  const Checkpoint saved = load_checkpoint(path);
+  const auto loaded = Translator::load(path);
+  const auto weights_of = [](const Translator& translator) {
+    return translator.transformer().parameters()[0].parameter->tensor().values<float>();
+  };
+  const std::vector<float> trained = weights_of(first.translator());
+  {
+    const AveragedTranslator averaged(first);
+    EXPECT_EQ(weights_of(*averaged), weights_of(*loaded));
+    EXPECT_NE(weights_of(*averaged), trained);
+  }
+  EXPECT_EQ(weights_of(first.translator()), trained);
+
+  TranslationTraining resumed(settings, train, saved, path);
+  EXPECT_EQ(bits_of(resumed), bits_of(first));
+  advance(resumed, 5, actual);
+  EXPECT_EQ(actual, expected);
+  EXPECT_EQ(bits_of(resumed), bits_of(whole));
+
+  // Without an average from here on: the same weights are trained.
+  settings.moving_average = 0;
+  TranslationTraining without(settings, train, saved, path);
+  Figures figures;
+  advance(without, 5, figures);
+  EXPECT_EQ(figures, Figures(expected.begin() + 12, expected.end()));
+  EXPECT_EQ(bits_of(without), bits_of(plain));
+  // And an average that starts in the middle of a run.
+  settings.moving_average = 0.8;
+  TranslationTraining late(settings, train, without.checkpoint({}), "x.h5");
+  advance(late, 1, figures);
+  EXPECT_EQ(std::get<int64_t>(late.checkpoint({}).training.at("moving_average_updates")), 1);
+}
+
 TEST(TranslationResume, SaysWhyItStops) {
   const TranslationSplit train = toy_split(8);
   TranslationSettings settings = small_settings();

@@ -49,6 +49,7 @@ const std::vector<std::pair<std::string, std::string>> kArguments{
     {"output-bias", "true"},
     {"learned-positions", "true"},
     {"dropout", "0.1"},
+    {"embedding-dropout", "0.15"},
     {"attention-dropout", "0.2"},
     {"activation-dropout", "0.3"},
     {"steps", "321"},
@@ -64,6 +65,7 @@ const std::vector<std::pair<std::string, std::string>> kArguments{
     {"weight-decay", "0.01"},
     {"label-smoothing", "0.15"},
     {"clip", "2.5"},
+    {"moving-average", "0.999"},
     {"seed", "42"},
     {"on-non-finite", "skip"},
     {"validate-every", "50"},
@@ -149,6 +151,8 @@ void expect_changed(const TranslationSettings& s) {
   EXPECT_TRUE(model.output_bias);
   EXPECT_TRUE(model.learned_positions);
   EXPECT_EQ(model.dropout, 0.1);
+  EXPECT_EQ(model.embedding_dropout, 0.15);
+  EXPECT_EQ(s.moving_average, 0.999);
   EXPECT_EQ(model.attention_dropout, 0.2);
   EXPECT_EQ(model.activation_dropout, 0.3);
 
@@ -225,6 +229,9 @@ TEST(TranslationSettings, RefuseValuesThatMakeNoSense) {
                                                         {"maximum-length", "0"},
                                                         {"dropout", "1"},
                                                         {"dropout", "nan"},
+                                                        {"embedding-dropout", "-1.5"},
+                                                        {"embedding-dropout", "1"},
+                                                        {"moving-average", "1"},
                                                         {"steps", "0"},
                                                         {"accumulate", "0"},
                                                         {"learning-rate", "0"},
@@ -254,6 +261,12 @@ TEST(TranslationSettings, RefuseValuesThatMakeNoSense) {
     EXPECT_EQ(error(name, value).rfind("--" + name, 0), 0u) << error(name, value);
   }
   TranslationSettings settings;
+  EXPECT_FALSE(settings.transformer_config().embedding_dropout.has_value());
+  settings.embedding_dropout = 0;
+  EXPECT_EQ(settings.transformer_config().embedding_dropout, 0);
+  settings.embedding_dropout = -0.5;
+  EXPECT_EQ(error_of([&] { settings.transformer_config(); }),
+            "--embedding-dropout: out of range, got -0.5; use -1, or 0 or more");
   settings.batch_sentences = 0;
   EXPECT_EQ(error_of([&] { settings.batch_config(); }),
             "--batch-sentences and --batch-tokens: one of them must be above 0");
@@ -281,7 +294,7 @@ TEST(TranslationSettings, KeepTheCheckpointsOfTheAverage) {
   EXPECT_EQ(config(7, "best", "loss").keep_best, 7);
   for (const char* metric : {"loss", "perplexity"})
     EXPECT_TRUE(config(1, "last", metric).lower_is_better);
-  for (const char* metric : {"accuracy", "bleu"})
+  for (const char* metric : {"accuracy", "bleu", "chrf"})
     EXPECT_FALSE(config(1, "last", metric).lower_is_better);
   TranslationSettings settings;
   settings.test_weights = "average";

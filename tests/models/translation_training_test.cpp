@@ -99,6 +99,28 @@ TEST(TranslationTraining, AccumulationEqualsTheBigBatch) {
   EXPECT_EQ(one.epoch(), four.epoch());
 }
 
+// Three batches a step and four an epoch: a step takes what the end of an epoch leaves.
+// huggingface/transformers#35203, meta-pytorch/torchtune#1875
+TEST(TranslationTraining, AccumulationLeavesNothingOut) {
+  TranslationSettings settings = small_settings();
+  settings.batch_sentences = 2;
+  settings.accumulate = 3;
+  TranslationSplit train = toy_split(8);
+  train.source[3] = train.target[3] = "";  // a label all the same, the end mark
+  int64_t labels = 0;
+  for (const std::string& line : train.target)
+    labels += line.empty() ? 1 : std::count(line.begin(), line.end(), ' ') + 2;
+  TranslationTraining training(settings, train);
+  int64_t tokens = 0;
+  for (int step = 0; step < 4; ++step) {
+    const auto result = training.step();
+    EXPECT_FALSE(result.skipped);
+    tokens += result.tokens;
+  }
+  EXPECT_EQ(training.epoch(), 3);
+  EXPECT_EQ(tokens, 3 * labels);
+}
+
 // 20 lines of which the 17th alone has a certain word.
 TranslationSplit corpus_with_a_rare_word() {
   TranslationSplit train = toy_split(20);

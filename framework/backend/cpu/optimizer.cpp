@@ -60,6 +60,13 @@ void sgd_range(T* HWY_RESTRICT weight, T* HWY_RESTRICT velocity, const T* HWY_RE
   }
 }
 
+template <typename T>
+void moving_average_range(T* HWY_RESTRICT average, const T* HWY_RESTRICT weight, double decay,
+                          int64_t begin, int64_t end) {
+  const T rest = static_cast<T>(1 - decay);
+  for (int64_t i = begin; i < end; ++i) average[i] += rest * (weight[i] - average[i]);
+}
+
 void adam_block(AdamParameter& p, const AdamStep& step, int64_t begin, int64_t end) {
   dispatch_floating("adam", p.weight.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -73,6 +80,13 @@ void sgd_block(SgdParameter& p, const SgdStep& step, int64_t begin, int64_t end)
     using T = decltype(zero);
     sgd_range(p.weight.data<T>(), data_or_null<T>(p.velocity), std::as_const(p.gradient).data<T>(),
               p.learning_rate, p.decay, step, begin, end);
+  });
+}
+
+void moving_average_block(MovingAverageParameter& p, double decay, int64_t begin, int64_t end) {
+  dispatch_floating("moving_average", p.average.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    moving_average_range(p.average.data<T>(), std::as_const(p.weight).data<T>(), decay, begin, end);
   });
 }
 
@@ -106,6 +120,7 @@ namespace {
 
 HWY_EXPORT(adam_block);
 HWY_EXPORT(sgd_block);
+HWY_EXPORT(moving_average_block);
 HWY_EXPORT(squares_block);
 
 // Elements begin to end - 1 of one of several arrays, which are thought to lie end to end.
@@ -163,6 +178,15 @@ void sgd(Cpu, std::span<SgdParameter> parameters, const SgdStep& step) {
   for_each_block(blocks, [&](size_t i) {
     HWY_DYNAMIC_DISPATCH(sgd_block)
     (parameters[blocks[i].array], step, blocks[i].begin, blocks[i].end);
+  });
+}
+
+void moving_average(Cpu, std::span<MovingAverageParameter> parameters, double decay) {
+  const std::vector<Block> blocks =
+      blocks_of(parameters.size(), [&](size_t i) { return parameters[i].average.elements(); });
+  for_each_block(blocks, [&](size_t i) {
+    HWY_DYNAMIC_DISPATCH(moving_average_block)
+    (parameters[blocks[i].array], decay, blocks[i].begin, blocks[i].end);
   });
 }
 
