@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "datasets/text_hash.h"
 #include "framework/core/error.h"
 #include "framework/core/profiler.h"
 #include "framework/core/random.h"
@@ -29,6 +31,11 @@ void shuffle(std::vector<T>& items, const RandomStream& stream) {
     const uint64_t random = uint64_t{words[0]} << 32 | words[1];
     std::swap(items[i - 1], items[random % i]);
   }
+}
+
+template <typename T>
+std::string_view bytes_of(const std::vector<T>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T)};
 }
 
 // The pair's share of the token limit: its labels.
@@ -67,6 +74,15 @@ Batches::Batches(Sequences source, Sequences target, BatchConfig config)
         config.maximum_tokens, config.maximum_sentences);
   check(config.pool_sentences >= 1, "batches: pool_sentences must be 1 or more, got {}",
         config.pool_sentences);
+}
+
+uint64_t Batches::fingerprint() const {
+  std::vector<uint64_t> hashes;
+  for (const Sequences* side : {&source_, &target_}) {
+    for (const std::vector<int32_t>* numbers : {&side->tokens, &side->offsets})
+      hashes.push_back(hash_text(bytes_of(*numbers)));
+  }
+  return hash_text(bytes_of(hashes));
 }
 
 void Batches::plan(int64_t epoch) {

@@ -45,6 +45,8 @@ class Batches {
   Batches(Sequences source, Sequences target, BatchConfig config);
 
   int64_t pairs() const { return source_.count(); }
+  // A hash of all tokens in the order of the corpus, which tells one corpus from another.
+  uint64_t fingerprint() const;
   // The number of batches in an epoch; epochs may differ a little.
   int64_t count(int64_t epoch);
   Batch at(DataPosition position);

@@ -290,7 +290,8 @@ int run(int argc, char** argv) {
   fit_to_model(data, training->translator());
   print_start(*training, data);
   if (call.check_data) {
-    fmt::print("\n{}", data_statistics(data, training->translator()));
+    fmt::print("\n{}\n{} steps take {} epochs\n", data_statistics(data, training->translator()),
+               settings.steps, training->epochs());
     return 0;
   }
   const int status = train_and_test(*training, settings, data, call, options.values());

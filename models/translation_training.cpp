@@ -94,6 +94,11 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
   check(pairs == batches_->pairs(),
         "resume: {} was trained on {} pairs, the data has {}; use the same data", path, pairs,
         batches_->pairs());
+  const auto fingerprint = optional_value<int64_t>(checkpoint, "data_fingerprint");
+  check(!fingerprint || *fingerprint == data_fingerprint_,
+        "resume: {} was trained on other pairs than these {}; use the same files, and the same "
+        "options for what is held out or left out",
+        path, pairs);
   steps_ = training_value<int64_t>(checkpoint, "step", path);
   skipped_before_ = training_value<int64_t>(checkpoint, "skipped_steps", path);
   position_ = {training_value<int64_t>(checkpoint, "epoch", path),
@@ -123,6 +128,7 @@ void TranslationTraining::start_batches(const TranslationSplit& train) {
   }
   batches_ = std::make_unique<Batches>(std::move(fitting.source), std::move(fitting.target),
                                        settings_.batch_config());
+  data_fingerprint_ = static_cast<int64_t>(batches_->fingerprint());
   numbers_.clear();
   for (const int64_t pair : fitting.pairs) {
     numbers_.push_back(train.lines.empty() ? pair + 1 : train.lines[static_cast<size_t>(pair)]);
@@ -242,6 +248,7 @@ Checkpoint TranslationTraining::checkpoint(const Options::Values& options) const
                          {"epoch", position_.epoch},
                          {"batch", position_.batch},
                          {"pairs", batches_->pairs()},
+                         {"data_fingerprint", data_fingerprint_},
                          {"optimizer_steps", optimizer_->steps()},
                          {"skipped_steps", skipped_steps()},
                          {"train_seconds", seconds},

@@ -70,6 +70,7 @@ class TranslationTraining {
   std::unique_ptr<Adam> optimizer_;
   std::unique_ptr<MovingAverage> average_;  // none where none is wanted
   std::unique_ptr<Batches> batches_;
+  int64_t data_fingerprint_ = 0;
   std::vector<int64_t> numbers_;  // of the pairs in batches_: their lines, else places in the split
   std::vector<std::string> notes_;
   DataPosition position_;

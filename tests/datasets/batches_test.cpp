@@ -164,6 +164,25 @@ TEST(Batches, ResumeInTheUninterruptedOrder) {
   }
 }
 
+TEST(Batches, KnowTheirCorpusByItsFingerprint) {
+  const auto fingerprint = [](std::vector<std::vector<int32_t>> source,
+                              std::vector<std::vector<int32_t>> target) {
+    Sequences sources, targets;
+    for (const auto& one : source) sources.append(one);
+    for (const auto& one : target) targets.append(one);
+    return Batches(sources, targets, {.maximum_sentences = 1}).fingerprint();
+  };
+  const std::set<uint64_t> different{fingerprint({{4, 5}, {6}}, {{7}, {8}}),
+                                     fingerprint({{4}, {5, 6}}, {{7}, {8}}),
+                                     fingerprint({{6}, {4, 5}}, {{8}, {7}}),
+                                     fingerprint({{4, 5}, {6}}, {{8}, {7}}),
+                                     fingerprint({{7}, {8}}, {{4, 5}, {6}}),
+                                     fingerprint({{4, 5}}, {{7, 8}}),
+                                     fingerprint({{}}, {{}})};
+  EXPECT_EQ(different.size(), 7u);
+  EXPECT_TRUE(different.contains(fingerprint({{4, 5}, {6}}, {{7}, {8}})));
+}
+
 TEST(Batches, KeepAPairOverTheLimit) {
   Batches batches(of_lengths({1, 1, 1}), of_lengths({2, 50, 2}),
                   {.maximum_tokens = 6, .shuffle = false});

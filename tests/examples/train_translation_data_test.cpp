@@ -85,6 +85,7 @@ TEST(TrainTranslationData, ChecksDataAndStops) {
   ASSERT_EQ(result.status, 0) << result.output;
   expect_text(result, "train: 1 pair is left out");
   expect_text(result, "\ntrain                       74 |        148    2.0       2 ");
+  expect_text(result, "\n6000 steps take 2000 epochs\n");  // 74 pairs in batches of 32
   EXPECT_FALSE(std::filesystem::exists(output));
 
   // A test file that would lose a sentence is refused before anything is trained.
@@ -95,6 +96,19 @@ TEST(TrainTranslationData, ChecksDataAndStops) {
             "train_translation: data: the test t has 1 source sentences of more than 11 tokens, "
             "got 12 in line 2; give --maximum-length 13 or more\n");
   EXPECT_FALSE(std::filesystem::exists(output));
+}
+
+// What is held out now was trained on before.
+TEST(TrainTranslationData, ResumingRefusesAnotherSplit) {
+  const TemporaryDirectory folder;
+  const std::string output = folder.file("run");
+  const std::string data = "--maximum-length 12 --held-out-test 8 --train-source " +
+                           folder.write("pairs.tsv", sentences());
+  ASSERT_EQ(train(output, data + " --steps 4").status, 0);
+  const CommandResult refused =
+      run_program("train_translation", "--output " + output + " --resume --steps 8 --split-seed 2");
+  EXPECT_EQ(refused.status, 2);
+  expect_text(refused, "/last.h5 was trained on other pairs than these 66; use the same files");
 }
 
 }  // namespace

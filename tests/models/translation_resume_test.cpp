@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "framework/core/random.h"
 #include "tests/models/small_trainings.h"
 #include "tests/support/support.h"
@@ -150,6 +152,11 @@ TEST(TranslationResume, RefusesCheckpointsOfSomethingElse) {
   };
   EXPECT_EQ(error_with(toy_split(19), [](Checkpoint&) {}),
             "resume: x.h5 was trained on 20 pairs, the data has 19; use the same data");
+  TranslationSplit reversed = toy_split(20);
+  std::reverse(reversed.target.begin(), reversed.target.end());
+  EXPECT_EQ(error_with(reversed, [](Checkpoint&) {}),
+            "resume: x.h5 was trained on other pairs than these 20; use the same files, and the "
+            "same options for what is held out or left out");
   EXPECT_EQ(error_with(toy_split(20), [](Checkpoint& c) { c.training.erase("epoch"); }),
             "resume: x.h5 has no epoch; it was not made by train_translation");
   EXPECT_EQ(error_with(toy_split(20),
