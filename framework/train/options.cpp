@@ -137,6 +137,16 @@ Options::Value parsed_like(const Options::Value& like, const std::string& name,
       like);
 }
 
+// What several occurrences of an option say together.
+void add_occurrence(Options::Value& value, Options::Value next) {
+  auto* const words = std::get_if<std::vector<std::string>>(&value);
+  if (words == nullptr)
+    value = std::move(next);
+  else
+    for (std::string& word : std::get<std::vector<std::string>>(next))
+      words->push_back(std::move(word));
+}
+
 std::string placeholder(const Options::Value& value, const Allowed& allowed) {
   if (!allowed.words.empty() && std::holds_alternative<std::string>(value)) return "WORD";
   return std::visit(
@@ -301,8 +311,13 @@ bool Options::parse(int argc, const char* const* argv) {
     const cxxopts::ParseResult result = splitter.parse(argc, argv);
     for (const cxxopts::KeyValue& argument : result.arguments()) {
       Option* option = search(argument.key());
-      given.emplace_back(
-          option, parsed_like(option->value, option->name, argument.value(), option->allowed));
+      Value value = parsed_like(option->value, option->name, argument.value(), option->allowed);
+      const auto before = std::find_if(given.begin(), given.end(),
+                                       [&](const auto& other) { return other.first == option; });
+      if (before == given.end())
+        given.emplace_back(option, std::move(value));
+      else
+        add_occurrence(before->second, std::move(value));
     }
     words = result.unmatched();
   } catch (const cxxopts::exceptions::exception& error) {

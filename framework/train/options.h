@@ -25,9 +25,10 @@ Allowed at_least_and_below(double least, double most);
 Allowed one_of(std::vector<std::string> words);
 
 // The command line of a program: typed options `--name value` or `--name=value`, flags `--name` or
-// `--name=false`, lists `--name a,b,c`. The last of several occurrences counts. Every bad form
-// throws an Error whose text starts with the option, and changes nothing. Every program has --help,
-// --version, --profile and --profile-trace as well; the profile is shown by run_program.
+// `--name=false`, lists `--name a,b,c`. The last of several occurrences counts, but lists of words
+// add up: `--name a --name b`. Every bad form throws an Error whose text starts with the option,
+// and changes nothing. Every program has --help, --version, --profile and --profile-trace as well;
+// the profile is shown by run_program.
 class Options {
  public:
   using Value = std::variant<bool, int, int64_t, uint64_t, float, double, std::string,

@@ -143,6 +143,15 @@ TEST(Options, AGivenListReplacesTheDefault) {
   EXPECT_TRUE(program.settings.files.empty());
 }
 
+// A file that is named must not be passed over; numbers given anew are meant instead of the others.
+TEST(Options, ListsOfWordsAddUp) {
+  Program program;
+  EXPECT_TRUE(program.parse({"--files", "b.txt", "--sizes", "1,2", "--files=c.txt,d.txt", "--sizes",
+                             "3", "--files", "e.txt"}));
+  EXPECT_EQ(program.settings.files, (std::vector<std::string>{"b.txt", "c.txt", "d.txt", "e.txt"}));
+  EXPECT_EQ(program.settings.sizes, (std::vector<int64_t>{3}));
+}
+
 TEST(Options, TakesWordsWhereTheProgramWantsThem) {
   std::vector<std::string> files;
   bool flag = false;
