@@ -46,10 +46,10 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .25rem 1rem .25rem 0;
   border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 th { font-weight: 600; white-space: nowrap; } td.number, th.number { text-align: right; }
-.options { columns: 22rem; column-gap: 2rem; margin: 0; }
-.options div { display: flex; justify-content: space-between; gap: 1rem; break-inside: avoid;
+.list { columns: 22rem; column-gap: 2rem; margin: 0; }
+.list div { display: flex; justify-content: space-between; gap: 1rem; break-inside: avoid;
   border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
-.options dt { color: var(--faint); white-space: nowrap; } .options dd { margin: 0; }
+.list dt { color: var(--faint); white-space: nowrap; } .list dd { margin: 0; text-align: right; white-space: pre-line; }
 .samples table { width: 100%; margin-bottom: 1rem; } .samples th { width: 7rem; }
 )";
 
@@ -144,7 +144,7 @@ std::string heading_of(std::string name) {
   if (name.ends_with("seconds")) name.replace(name.size() - 7, 7, "time");
   if (name == "bleu") return "BLEU";
   if (name == "chrf") return "chrF";
-  return html_text(name);
+  return name;
 }
 
 // What the summary says about the tests: members that are objects hold a value for each test.
@@ -160,7 +160,7 @@ std::string tests_html(const Json& summary) {
   if (tests.empty()) return "<p class=\"faint\">No test has been scored yet.</p>\n";
   std::string html = "<table>\n<tr><th>test</th>";
   for (const std::string& measure : measures)
-    html += "<th class=\"number\">" + heading_of(measure) + "</th>";
+    html += "<th class=\"number\">" + html_text(heading_of(measure)) + "</th>";
   html += "</tr>\n";
   for (const std::string& test : tests) {
     html += "<tr><td>" + html_text(test) + "</td>";
@@ -213,35 +213,29 @@ std::string samples_html(const ReportConfig& config) {
                       : "<h2>Translations</h2>\n<div class=\"samples\">\n" + html + "</div>\n";
 }
 
-std::string options_html(const Options::Values& options) {
-  if (options.empty()) return "";
-  std::string html = "<h2>Options</h2>\n<dl class=\"options\">\n";
-  for (const auto& [name, value] : options) {
+std::string list_html(const std::string& heading, const Options::Values& values) {
+  if (values.empty()) return "";
+  std::string html = "<h2>" + heading + "</h2>\n<dl class=\"list\">\n";
+  for (const auto& [name, value] : values) {
     html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", html_text(name),
                         value.empty() ? "&ndash;" : html_text(value));
   }
   return html + "</dl>\n";
 }
 
-// "6000 steps, 1 h 3 min, ..." from what the summary or, before there is one, the last event says.
-std::string facts_html(const Json& summary, const std::vector<Json>& events) {
-  std::string facts;
-  const auto add = [&](const std::string& name, const Json& value) {
-    facts += fmt::format("{}{} {}", facts.empty() ? "" : " &middot; ", heading_of(name),
-                         html_text(text_of(name, value)));
-  };
+// What the summary says about the run, and before there is one the last event of the training.
+Options::Values facts_of(const Json& summary, const std::vector<Json>& events) {
+  Options::Values facts;
   for (const auto& [name, value] : summary.items()) {
-    if (!value.is_object()) add(name, value);
+    if (!value.is_object()) facts.emplace_back(heading_of(name), text_of(name, value));
   }
-  if (facts.empty()) {
-    for (auto event = events.rbegin(); event != events.rend() && facts.empty(); ++event) {
-      for (const char* name : {"step", "epoch", "seconds"}) {
-        if (event->value("event", Json()) == "training" && event->contains(name))
-          add(name, event->at(name));
-      }
+  for (auto event = events.rbegin(); event != events.rend() && facts.empty(); ++event) {
+    for (const char* name : {"step", "epoch", "seconds"}) {
+      if (event->value("event", Json()) == "training" && event->contains(name))
+        facts.emplace_back(heading_of(name), text_of(name, event->at(name)));
     }
   }
-  return "<p class=\"faint\">" + facts + "</p>\n";
+  return facts;
 }
 
 }  // namespace
@@ -256,9 +250,9 @@ std::string report_html(const ReportConfig& config) {
              "style-src 'unsafe-inline'\">\n<title>{0}</title>\n<style>{1}</style>\n</head>\n"
              "<body>\n<h1>{0}</h1>\n",
              html_text(config.title), kStyle) +
-         facts_html(summary, events) + "<h2>Training</h2>\n" + charts_html(events) +
+         list_html("Run", facts_of(summary, events)) + "<h2>Training</h2>\n" + charts_html(events) +
          "<h2>Tests</h2>\n" + tests_html(summary) + samples_html(config) +
-         options_html(config.options) + "</body>\n</html>\n";
+         list_html("Options", config.options) + "</body>\n</html>\n";
 }
 
 void write_report(const ReportConfig& config) {

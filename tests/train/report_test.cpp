@@ -39,7 +39,10 @@ TEST_F(Report, DrawsWhatTheLogHolds) {
   EXPECT_THAT(page, HasSubstr("points=\"72.0,12.0 544.0,232.0\""));   // perplexity
   EXPECT_THAT(page, HasSubstr("points=\"72.0,232.0 544.0,12.0\""));   // BLEU
   EXPECT_THAT(page, HasSubstr("points=\"72.0,122.0 544.0,12.0\""));   // speed
-  EXPECT_THAT(page, HasSubstr("step 20 &middot; epoch 2 &middot; time 2:02"));
+  EXPECT_THAT(page,
+              HasSubstr("<h2>Run</h2>\n<dl "
+                        "class=\"list\">\n<div><dt>step</dt><dd>20</dd></div>\n<div><dt>epoch</"
+                        "dt><dd>2</dd></div>\n<div><dt>time</dt><dd>2:02</dd></div>\n</dl>"));
   EXPECT_THAT(page, HasSubstr("No test has been scored yet."));
   EXPECT_THAT(page, Not(HasSubstr("<h2>Options")));
   EXPECT_THAT(page, Not(HasSubstr("<h2>Translations")));
@@ -53,7 +56,9 @@ TEST_F(Report, TabulatesTheTests) {
                 R"({"train_seconds": 61.0, "steps": 20, "exact_match": {"a": 0.125, "b": 1},
                     "bleu": {"a": 41.0249, "c<": null}, "chrf": {}, "note": "x & y"})");
   const std::string page = html({{"width", "128"}, {"valid-source", ""}, {"unit", "<b>"}});
-  EXPECT_THAT(page, HasSubstr("train time 1:01 &middot; steps 20 &middot; note x &amp; y"));
+  EXPECT_THAT(page, HasSubstr("<div><dt>train "
+                              "time</dt><dd>1:01</dd></div>\n<div><dt>steps</dt><dd>20</dd></"
+                              "div>\n<div><dt>note</dt><dd>x &amp; y</dd></div>\n</dl>"));
   EXPECT_THAT(
       page, HasSubstr("<th class=\"number\">exact match</th><th class=\"number\">BLEU</th></tr>"));
   EXPECT_THAT(page, HasSubstr("<tr><td>a</td><td class=\"number\">12.50 %</td>"
