@@ -35,9 +35,9 @@ void TranslationSettings::bind(Options& options) {
   options.bind("toy-pairs", toy.train_pairs, "distinct training pairs of the toy corpus", counts());
   options.bind("toy-seed", toy.seed, "seed of the toy corpus");
   options.bind("valid-pairs", toy.valid_pairs,
-               "least pairs held out for validation where no file is named", counts());
+               "pairs held out for validation, at least, where no file is named", counts());
   options.bind("held-out-test", files.held_out_test,
-               "least pairs of the training files held out as a test", counts_or_none());
+               "pairs of the training files held out as a test, at least", counts_or_none());
   options.bind("split-seed", files.split_seed,
                "chooses the source sentences that are held out, with all their translations");
   options.bind("test-pairs", toy.test_pairs, "pairs of each test split of the toy corpus",
