@@ -144,7 +144,7 @@ void conclude(const TranslationTraining& training, const TranslationSettings& se
                 .stopped = training.stop_reason(),
                 .weights = weights,
                 .checkpoint = path},
-               data.tests, settings.search_config(), output, log);
+               data.tests, settings.search_config(), settings.scoring(), output, log);
 }
 
 // Trains `steps` steps in one go, and again with a save and a load in the middle, and compares all
@@ -208,7 +208,8 @@ int train_and_test(TranslationTraining& training, const TranslationSettings& set
           ? MetricsLog::resume(metrics, training.steps(),
                                has_finished ? Events{"stopped", "average", "test "} : Events{})
           : MetricsLog::create(metrics);
-  Validator validate(training.translator(), data.valid, settings.search_config());
+  Validator validate(training.translator(), data.valid, settings.search_config(),
+                     settings.scoring());
   if (!train(training, settings, validate, options, checkpoints, log)) {
     fmt::print(
         "Interrupted at step {}; saved {}. Go on with: train_translation --output {} --resume\n",

@@ -66,18 +66,20 @@ MetricsLog::Fields Validation::fields(const std::string& event, int64_t step) co
 }
 
 Validator::Validator(const Translator& translator, const TranslationSplit& split,
-                     const SearchConfig& search)
-    : split_(split), search_(search), batches_(batches_of(translator, split)) {}
+                     const SearchConfig& search, const TranslationScoring& scoring)
+    : split_(split), search_(search), scoring_(scoring), batches_(batches_of(translator, split)) {}
 
 Validation Validator::operator()(Translator& translator) {
   const OperationTimer timer("validation", Phase::kOther);
   const Evaluating evaluating(translator.transformer());
   return {score_predictions(translator.transformer(), batches_),
-          score_translations(translate_best(translator, split_.source, search_), split_.target)};
+          score_translations(translate_best(translator, split_.source, search_), split_.target,
+                             scoring_)};
 }
 
 void report_tests(const RunSummary& summary, const std::vector<TranslationSplit>& tests,
-                  const SearchConfig& search, const std::string& folder, MetricsLog& log) {
+                  const SearchConfig& search, const TranslationScoring& scoring,
+                  const std::string& folder, MetricsLog& log) {
   const OperationTimer timer("evaluation", Phase::kOther);
   const std::unique_ptr<Translator> translator = Translator::load(summary.checkpoint);
   nlohmann::ordered_json json = json_of(summary);
@@ -87,7 +89,7 @@ void report_tests(const RunSummary& summary, const std::vector<TranslationSplit>
   for (const TranslationSplit& test : tests) {
     const std::vector<std::string> translations = translate_best(*translator, test.source, search);
     write_translation_file(folder, test.name, translations);
-    const TranslationScore score = score_translations(translations, test.target);
+    const TranslationScore score = score_translations(translations, test.target, scoring);
     fmt::print("{:<20} {:>9} {:>10.2f} % {:>8.2f} {:>8.2f}\n", test.name, score.sentences,
                100 * score.exact_match, score.bleu.score, score.chrf);
     json["exact_match"][test.name] = score.exact_match;
@@ -104,6 +106,11 @@ void report_tests(const RunSummary& summary, const std::vector<TranslationSplit>
                              test.source[i], translations[i], test.target[i]);
     }
   }
+  const std::string bleu_signature = scoring.bleu.signature();
+  const std::string chrf_signature = scoring.chrf.signature();
+  fmt::print("BLEU|{}\n{}|{}\n", bleu_signature, scoring.chrf.name(), chrf_signature);
+  json["bleu_signature"] = bleu_signature;
+  json["chrf_signature"] = chrf_signature;
   if (!samples.empty()) fmt::print("\nTranslations:\n{}", samples);
   write_file_atomically(folder + "/summary.json", json.dump(2) + "\n");
 }

@@ -26,14 +26,15 @@ struct Validation {
 // Validates one model after another on the same data. `split` must outlive it.
 class Validator {
  public:
-  Validator(const Translator& translator, const TranslationSplit& split,
-            const SearchConfig& search);
+  Validator(const Translator& translator, const TranslationSplit& split, const SearchConfig& search,
+            const TranslationScoring& scoring);
   // The model is in evaluation while this computes, and as before afterwards.
   Validation operator()(Translator& translator);
 
  private:
   const TranslationSplit& split_;
   SearchConfig search_;
+  TranslationScoring scoring_;
   Batches batches_;
 };
 
@@ -47,10 +48,11 @@ struct RunSummary {
   std::string checkpoint;  // where they are
 };
 
-// Scores every test split by the weights that the summary names, prints a table and some
-// translations, logs an event "test <name>" each, and writes all translations (split_files.h) and
-// summary.json into `folder`.
+// Scores every test split by the weights that the summary names, prints a table with the signatures
+// of its scores and some translations, logs an event "test <name>" each, and writes all
+// translations (split_files.h) and summary.json into `folder`.
 void report_tests(const RunSummary& summary, const std::vector<TranslationSplit>& tests,
-                  const SearchConfig& search, const std::string& folder, MetricsLog& log);
+                  const SearchConfig& search, const TranslationScoring& scoring,
+                  const std::string& folder, MetricsLog& log);
 
 }  // namespace gs

@@ -107,6 +107,12 @@ void TranslationSettings::bind(Options& options) {
   options.bind("alpha", alpha,
                "length penalty of the translations that are scored, by log p / length^alpha",
                at_least(0));
+  options.bind(
+      "bleu-tokenize", bleu_tokenize,
+      "how BLEU splits translations and references: 13a, intl or char for plain text, none "
+      "for text split already",
+      one_of({"none", "13a", "intl", "char"}));
+  options.bind("bleu-lowercase", bleu_lowercase, "BLEU and chrF take upper and lower case alike");
   options.bind("progress-seconds", progress_seconds,
                "between progress lines where the output is no terminal", above(0));
 
@@ -176,6 +182,11 @@ AdamConfig TranslationSettings::adam_config() const {
 }
 
 SearchConfig TranslationSettings::search_config() const { return {.beam = beam, .alpha = alpha}; }
+
+TranslationScoring TranslationSettings::scoring() const {
+  return {.bleu = {.tokenizer = parse_bleu_tokenizer(bleu_tokenize), .lowercase = bleu_lowercase},
+          .chrf = {.lowercase = bleu_lowercase}};
+}
 
 CheckpointRotation::Config TranslationSettings::rotation_config(const std::string& folder) const {
   check(average > 0 || test_weights != "average", "--test-weights: average needs --average");

@@ -9,6 +9,7 @@
 #include "framework/optim/adam.h"
 #include "framework/optim/schedule.h"
 #include "framework/train/options.h"
+#include "models/evaluation.h"
 #include "models/search.h"
 #include "models/tokenizer_settings.h"
 #include "models/transformer.h"
@@ -40,6 +41,8 @@ struct TranslationSettings {
   // Watching and keeping.
   int64_t validate_every = 1000, keep = 3, beam = 1;
   double alpha = 1;
+  std::string bleu_tokenize = "none";
+  bool bleu_lowercase = false;
   double progress_seconds = 10;
   // When to end, and with which weights.
   std::string metric = "loss";
@@ -57,6 +60,7 @@ struct TranslationSettings {
   BatchConfig batch_config() const;
   AdamConfig adam_config() const;
   SearchConfig search_config() const;  // of the translations that are scored
+  TranslationScoring scoring() const;
   Schedule schedule_config() const;
   bool lower_is_better() const { return metric == "loss" || metric == "perplexity"; }
   // Keeps more than --keep says where --average needs it.

@@ -82,6 +82,11 @@ TEST(Evaluation, CountsExactMatches) {
   EXPECT_EQ(half.exact_match, 0.25);
   EXPECT_LT(half.bleu.score, 100);
   EXPECT_LT(half.chrf, 100);
+  const TranslationScoring plain{.bleu = {.lowercase = true}, .chrf = {.lowercase = true}};
+  const TranslationScore lower = score_translations({"A, b."}, {"a , B ."}, plain);
+  EXPECT_NEAR(lower.bleu.score, 100, 1e-9);
+  EXPECT_NEAR(lower.chrf, 100, 1e-9);
+  EXPECT_EQ(score_translations({"A, b."}, {"a , B ."}).bleu.score, 0);
   EXPECT_EQ(score_translations({"", "", "x", ""}, references).exact_match, 0);
   EXPECT_THAT(error_of([&] { score_translations({"a"}, references); }),
               HasSubstr("score: needs a reference for each translation, got 4 and 1"));

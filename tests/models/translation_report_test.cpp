@@ -63,7 +63,8 @@ TEST(TranslationReport, ValidatesAsOftenAsWanted) {
   const TranslationSettings settings = small_settings();
   const TranslationData data = settings.data();
   TranslationTraining training(settings, data.train);
-  Validator validate(training.translator(), data.valid, settings.search_config());
+  Validator validate(training.translator(), data.valid, settings.search_config(),
+                     settings.scoring());
   const Validation first = validate(training.translator());
   EXPECT_TRUE(training.translator().transformer().training());
   EXPECT_EQ(validate(training.translator()).text(), first.text());
@@ -92,7 +93,8 @@ TEST(TranslationReport, TestsTheNamedCheckpoint) {
                            .stopped = "enough",
                            .weights = "best",
                            .checkpoint = path};
-  report_tests(summary, data.tests, settings.search_config(), folder.path(), log);
+  report_tests(summary, data.tests, settings.search_config(), settings.scoring(), folder.path(),
+               log);
   const auto json = nlohmann::json::parse(test::read_file(folder.file("summary.json")));
   EXPECT_EQ(json["train_seconds"], 2.5);
   EXPECT_EQ(json["parameters"], 99);
@@ -103,6 +105,10 @@ TEST(TranslationReport, TestsTheNamedCheckpoint) {
   EXPECT_EQ(json["validation_metric"], 4.5);
   EXPECT_EQ(json["validation_metric_name"], "loss");
   EXPECT_FALSE(json.contains("averaged_files"));
+  EXPECT_EQ(json["bleu_signature"],
+            "nrefs:1|case:mixed|eff:no|tok:none|smooth:exp|version:gradstone-0.1.0");
+  EXPECT_EQ(json["chrf_signature"],
+            "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:gradstone-0.1.0");
   for (const TranslationSplit& test : data.tests) {
     const std::vector<std::string> translations =
         translate_best(*Translator::load(path), test.source, settings.search_config());

@@ -72,6 +72,8 @@ const std::vector<std::pair<std::string, std::string>> kArguments{
     {"keep", "9"},
     {"beam", "4"},
     {"alpha", "0.6"},
+    {"bleu-tokenize", "13a"},
+    {"bleu-lowercase", "true"},
     {"progress-seconds", "1.5"},
     {"metric", "bleu"},
     {"patience", "6"},
@@ -126,6 +128,8 @@ void expect_changed(const TranslationSettings& s) {
   EXPECT_EQ(s.keep, 9);
   EXPECT_EQ(s.search_config().beam, 4);
   EXPECT_EQ(s.search_config().alpha, 0.6);
+  EXPECT_EQ(s.scoring().bleu.tokenizer, BleuTokenizer::k13a);
+  EXPECT_TRUE(s.scoring().bleu.lowercase && s.scoring().chrf.lowercase);
   EXPECT_EQ(s.progress_seconds, 1.5);
   EXPECT_EQ(s.metric, "bleu");
   EXPECT_FALSE(s.lower_is_better());
