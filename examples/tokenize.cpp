@@ -50,8 +50,7 @@ Conversion with_model(const Call& call) {
   const std::unique_ptr<Translator> translator = Translator::load(call.model);
   const Tokenizer& tokenizer =
       call.side == "source" ? translator->source_tokenizer() : translator->target_tokenizer();
-  const auto* vocabulary = std::get_if<Vocabulary>(&tokenizer.kind());
-  check(!call.decode || vocabulary == nullptr || vocabulary->unit() == TokenUnit::kWord,
+  check(!call.decode || tokenizer.unit() != "character",
         "--decode: the tokens of {} are single characters, spaces among them; leave --decode out",
         call.model);
   return [tokenizer, decode = call.decode](const std::string& line) {

@@ -20,17 +20,25 @@ std::unique_ptr<Translator> new_translator(const TranslationSettings& settings,
   return std::make_unique<Translator>(config, std::move(source), std::move(target));
 }
 
-// The model of a checkpoint cannot be changed by options.
-void check_same_model(const TranslationSettings& settings, const TransformerConfig& saved,
+// The model of a checkpoint and its tokens cannot be changed by options.
+void check_same_model(const TranslationSettings& settings, const Translator& translator,
                       const std::string& path) {
+  const Tokenizer& tokenizer = translator.source_tokenizer();
+  const auto changed = [&](const char* name, const auto& before, const auto& now) {
+    check(before == now,
+          "resume: the model in {} has {} {}, the options say {}; leave that option out", path,
+          name, before, now);
+  };
+  changed("unit", tokenizer.unit(), settings.tokens.unit);
+  if (tokenizer.unit() == "sentencepiece")
+    changed("subword_size", tokenizer.size(), settings.tokens.subword_size);
+  const TransformerConfig& saved = translator.transformer().config;
   TransformerConfig wanted = settings.transformer_config();
   wanted.source_vocabulary = saved.source_vocabulary;
   wanted.target_vocabulary = saved.target_vocabulary;
   const std::map<std::string, std::string> before = config_to_text(saved);
   for (const auto& [name, value] : config_to_text(wanted)) {
-    check(value == before.at(name),
-          "resume: the model in {} has {} {}, the options say {}; leave that option out", path,
-          name, before.at(name), value);
+    changed(name.c_str(), before.at(name), value);
   }
 }
 
@@ -83,7 +91,7 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
       settings_(settings),
       schedule_(settings.schedule_config()),
       translator_(Translator::from_checkpoint(checkpoint, path)) {
-  check_same_model(settings, translator_->transformer().config, path);
+  check_same_model(settings, *translator_, path);
   translator_->transformer().train();
   optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
   optimizer_->restore(checkpoint.optimizer,

@@ -9,6 +9,12 @@ Tokenizer Tokenizer::from_bytes(std::string_view bytes) {
   return Vocabulary::from_bytes(bytes);
 }
 
+std::string Tokenizer::unit() const {
+  if (std::holds_alternative<BytePairVocabulary>(kind_)) return "byte-pair";
+  if (std::holds_alternative<SentencePiece>(kind_)) return "sentencepiece";
+  return std::get<Vocabulary>(kind_).unit() == TokenUnit::kWord ? "word" : "character";
+}
+
 int64_t Tokenizer::size() const {
   return std::visit([](const auto& kind) { return kind.size(); }, kind_);
 }

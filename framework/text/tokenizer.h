@@ -27,6 +27,7 @@ class Tokenizer {
   static Tokenizer from_bytes(std::string_view bytes);
 
   const Kind& kind() const { return kind_; }
+  std::string unit() const;  // "word", "character", "byte-pair" or "sentencepiece"
   int64_t size() const;
   // The token of an id in 0..size() - 1, as it is shown; a control id gives its name.
   std::string_view token(int32_t id) const;

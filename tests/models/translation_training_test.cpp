@@ -303,6 +303,11 @@ TEST(TranslationTraining, TrainsWithSubwords) {
     TranslationTraining resumed(settings, train, checkpoint, "x.h5");
     EXPECT_EQ(resumed.translator().source_tokenizer(), resumed.translator().target_tokenizer());
     EXPECT_EQ(resumed.translator().source_tokenizer(), training.translator().target_tokenizer());
+    TranslationSettings other = settings;
+    other.tokens.unit = "word";
+    EXPECT_EQ(error_of([&] { TranslationTraining(other, train, checkpoint, "x.h5"); }),
+              "resume: the model in x.h5 has unit " + unit +
+                  ", the options say word; leave that option out");
     for (int step = 0; step < 60; ++step) {
       training.step();
       resumed.step();

@@ -41,6 +41,12 @@ TEST(Tokenizer, HasTheSameControlIdsForAllKinds) {
   }
 }
 
+TEST(Tokenizer, NamesItsUnit) {
+  std::vector<std::string> units;
+  for (const Tokenizer& tokenizer : all_kinds()) units.push_back(tokenizer.unit());
+  EXPECT_THAT(units, ElementsAre("word", "character", "byte-pair", "sentencepiece"));
+}
+
 TEST(Tokenizer, EncodesAndDecodesAsItsKindDoes) {
   const Tokenizer words = all_kinds()[0], characters = all_kinds()[1], pairs = all_kinds()[2],
                   pieces = all_kinds()[3];
