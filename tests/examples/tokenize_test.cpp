@@ -53,6 +53,19 @@ TEST_F(Tokenize, ShowsTheBytePairsOfAModel) {
   EXPECT_EQ(tokenize(pieces, pairs + "--decode").output, "the dog .\n");
 }
 
+TEST_F(Tokenize, ShowsThePiecesOfAModel) {
+  const CommandResult result =
+      run_program("train_translation", "--output " + folder.file("run") + test::kSmall +
+                                           "--steps 2 --unit sentencepiece --subword-size 330");
+  ASSERT_EQ(result.status, 0) << result.output;
+  const std::string model = "--model " + folder.file("run/last.h5 ");
+  const std::string text = "the dog ▁ \u72d7 .\n\n";
+  const std::string pieces = tokenize(text, model).output;
+  EXPECT_EQ(pieces.rfind("▁the ▁", 0), 0u) << pieces;
+  EXPECT_NE(pieces.find(" <0xE7> <0x8B> <0x97> "), std::string::npos) << pieces;
+  EXPECT_EQ(tokenize(pieces, model + "--decode").output, text);
+}
+
 TEST_F(Tokenize, CharactersHaveNoWayBack) {
   const std::string characters = model("--unit character");
   EXPECT_EQ(tokenize("a b\n", characters).output, "a   b\n");
