@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
 #include "framework/core/parallel.h"
 #include "framework/io/checkpoint_average.h"
@@ -19,6 +20,7 @@
 #include "framework/train/report.h"
 #include "models/data_check.h"
 #include "models/split_files.h"
+#include "models/summary_of_runs.h"
 #include "models/translation_report.h"
 #include "models/translation_settings.h"
 #include "models/translation_training.h"
@@ -36,6 +38,7 @@ struct Call {
   bool verify_resume = false;
   bool check_data = false;
   bool report_only = false;
+  int64_t seeds = 1;
   int threads = gs::threads();
 };
 
@@ -237,41 +240,70 @@ void report_run(const std::string& output, const Options::Values& options) {
   fmt::print("The report is {}/report.html\n", output);
 }
 
-int run(int argc, char** argv) {
+// The command line.
+struct Program {
   TranslationSettings settings;
   Call call;
-  Options options("train_translation",
+  Options options{"train_translation",
                   "Trains a Transformer to translate: on a generated English-German corpus, or on "
-                  "your own files.");
-  options.bind("output", call.output, "folder of checkpoints, metrics and summary");
-  options.bind("resume", call.resume, "go on from the last checkpoint in the output folder");
-  options.bind("verify-resume", call.verify_resume, "show that resuming changes no bit, and stop");
-  options.bind("threads", call.threads, "threads", between(1, 1024));
-  options.bind("check-data", call.check_data,
-               "read the data, show what is left out and how long the sentences are, and stop");
-  options.bind("report-only", call.report_only,
-               "write report.html of the run in the output folder, of a running one too, and stop");
-  options.leave_out({"output", "resume", "verify-resume", "threads", "check-data", "report-only"});
-  settings.bind(options);
-  if (!options.parse(argc, argv)) return 0;
-  set_threads(call.threads);
+                  "your own files."};
 
+  Program() {
+    options.bind("output", call.output, "folder of checkpoints, metrics and summary");
+    options.bind("resume", call.resume, "go on from the last checkpoint in the output folder");
+    options.bind("verify-resume", call.verify_resume,
+                 "show that resuming changes no bit, and stop");
+    options.bind("threads", call.threads, "threads", between(1, 1024));
+    options.bind("check-data", call.check_data,
+                 "read the data, show what is left out and how long the sentences are, and stop");
+    options.bind("report-only", call.report_only,
+                 "write report.html of the run in the output folder, of a running one too, and "
+                 "stop");
+    options.bind("seeds", call.seeds,
+                 "models to train one after another with the seeds --seed, --seed + 1, ..., each "
+                 "in a folder seed_N of the output folder, which gets the mean of their scores",
+                 at_least(1));
+    options.leave_out(
+        {"output", "resume", "verify-resume", "threads", "check-data", "report-only", "seeds"});
+    settings.bind(options);
+  }
+  [[nodiscard]] bool parse(const std::vector<std::string>& words) {
+    std::vector<const char*> pointers;
+    for (const std::string& word : words) pointers.push_back(word.c_str());
+    return options.parse(static_cast<int>(pointers.size()), pointers.data());
+  }
+};
+
+// The checkpoint to go on from, whose options count where the command line has none.
+Checkpoint checkpoint_to_resume(Program& program, const std::string& last) {
+  // Completes what a kill in the middle of a save has left.
+  if (std::filesystem::is_directory(program.call.output)) {
+    CheckpointRotation({.folder = program.call.output, .keep = program.settings.keep});
+  }
+  check(std::filesystem::exists(last), "--resume: there is no {}; start without --resume", last);
+  Checkpoint saved = load_checkpoint(last);
+  for (const std::string& note :
+       program.options.restore(stored_options(saved), TranslationSettings::fixed_options())) {
+    fmt::print("{}\n", note);
+  }
+  return saved;
+}
+
+// One model, and the exit status.
+int run_once(Program& program) {
+  const TranslationSettings& settings = program.settings;
+  const Call& call = program.call;
+  set_threads(call.threads);
   const std::string last = call.output + "/last.h5";
   if (call.report_only) {
     const bool has_options = std::filesystem::exists(last);
-    if (has_options) options.restore(stored_options(load_model_checkpoint(last)));
-    report_run(call.output, has_options ? options.values() : Options::Values());
+    if (has_options) program.options.restore(stored_options(load_model_checkpoint(last)));
+    report_run(call.output, has_options ? program.options.values() : Options::Values());
     return 0;
   }
   Checkpoint saved;
   if (call.resume) {
-    // Completes what a kill in the middle of a save has left.
-    if (std::filesystem::is_directory(call.output)) {
-      CheckpointRotation({.folder = call.output, .keep = settings.keep});
-    }
-    check(std::filesystem::exists(last), "--resume: there is no {}; start without --resume", last);
-    saved = load_checkpoint(last);
-    for (const std::string& note : options.restore(stored_options(saved))) fmt::print("{}\n", note);
+    saved = checkpoint_to_resume(program, last);
   } else if (!call.verify_resume && !call.check_data) {
     check(!std::filesystem::exists(last),
           "--output: {} holds a run already; go on with --resume, or choose another folder",
@@ -295,9 +327,55 @@ int run(int argc, char** argv) {
                settings.steps, training->epochs());
     return 0;
   }
-  const int status = train_and_test(*training, settings, data, call, options.values());
-  report_run(call.output, options.values());
+  const int status = train_and_test(*training, settings, data, call, program.options.values());
+  report_run(call.output, program.options.values());
   return status;
+}
+
+// Several models, each as if its command line had been given, and the mean of their scores.
+int run_seeds(const Program& program, const std::vector<std::string>& words) {
+  const Call& call = program.call;
+  check(!call.verify_resume && !call.check_data && !call.report_only,
+        "--seeds: trains; leave out --verify-resume, --check-data and --report-only");
+  const std::optional<uint64_t> begun = first_seed_in(call.output);
+  const bool goes_on = call.resume && begun && !program.options.is_set("seed");
+  const uint64_t first = goes_on ? *begun : program.settings.seed;
+  std::vector<std::string> folders;
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(call.seeds); ++seed) {
+    const std::string folder = fmt::format("{}/seed_{}", call.output, seed);
+    folders.push_back(folder);
+    std::vector<std::string> own = words;
+    const bool resumes = call.resume && std::filesystem::exists(folder + "/last.h5");
+    // The last of several counts; the profile is that of all.
+    for (const std::string& word :
+         {"--output=" + folder, fmt::format("--seed={}", seed), std::string("--seeds=1"),
+          fmt::format("--resume={}", resumes), std::string("--profile=false"),
+          std::string("--profile-trace=")}) {
+      own.push_back(word);
+    }
+    Program one;
+    if (!one.parse(own)) return 0;
+    if (call.resume && begun && !resumes) {
+      // Not begun yet: the options are those of the first one.
+      const std::string path = fmt::format("{}/seed_{}/last.h5", call.output, *begun);
+      one.options.restore(stored_options(load_model_checkpoint(path)));
+    }
+    fmt::print("\nSeed {}, in {}\n", seed, folder);
+    if (const int status = run_once(one); status != 0) {
+      fmt::print("All seeds go on with: train_translation --output {} --seeds {} --resume\n",
+                 call.output, call.seeds);
+      return status;
+    }
+  }
+  summarise_runs(folders, call.output);
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> words(argv, argv + argc);
+  Program program;
+  if (!program.parse(words)) return 0;
+  return program.call.seeds > 1 ? run_seeds(program, words) : run_once(program);
 }
 
 }  // namespace

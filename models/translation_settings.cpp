@@ -72,6 +72,9 @@ void TranslationSettings::bind(Options& options) {
                probability());
 
   options.group("Training");
+  options.bind("init-from", init_from,
+               "checkpoint to begin with, for its vocabularies and weights; the model options must "
+               "be those that it was made with, but for the dropouts; none: random weights");
   options.bind("steps", steps, "optimizer steps", counts());
   options.bind("batch-sentences", batch_sentences, "most sentence pairs in a batch; 0 is no limit",
                counts_or_none());
@@ -134,6 +137,25 @@ void TranslationSettings::bind(Options& options) {
                "what is tested at the end; auto: the average if there is one, else with --patience "
                "the best, else the last",
                one_of({"auto", "average", "best", "last"}));
+}
+
+std::vector<std::string> TranslationSettings::fixed_options() {
+  return {"toy-level",
+          "toy-pairs",
+          "toy-seed",
+          "unit",
+          "codes",
+          "merges",
+          "subword-size",
+          "subword-model",
+          "subword-normalizer",
+          "minimum-count",
+          "maximum-vocabulary",
+          "init-from",
+          "batch-sentences",
+          "batch-tokens",
+          "seed",
+          "metric"};
 }
 
 TranslationData TranslationSettings::data() const {

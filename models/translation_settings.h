@@ -29,6 +29,7 @@ struct TranslationSettings {
   double embedding_dropout = -1;
   bool post_norm = false, untied_output = false, unscaled_embeddings = false;
   // Training.
+  std::string init_from;
   int64_t steps = 6000;
   int64_t batch_sentences = 32, batch_tokens = 0, accumulate = 1;
   std::string schedule = "linear";
@@ -53,6 +54,9 @@ struct TranslationSettings {
 
   // Binds every field to an option, which then shows its default in the help.
   void bind(Options& options);
+  // Those that make the data, their order and the meaning of what is kept: a run that is resumed
+  // cannot change them.
+  static std::vector<std::string> fixed_options();
 
   bool is_toy() const { return files.train_source.empty(); }
   TranslationData data() const;

@@ -5,6 +5,7 @@
 #include "datasets/fitting_pairs.h"
 #include "framework/core/profiler.h"
 #include "framework/core/random.h"
+#include "framework/io/module_checkpoint.h"
 #include "framework/optim/clip.h"
 #include "models/evaluation.h"
 #include "models/transformer_config.h"
@@ -12,9 +13,27 @@
 namespace gs {
 namespace {
 
+// With the vocabularies and weights of another model, of the same sizes and form; dropouts may
+// differ.
+std::unique_ptr<Translator> translator_from(const std::string& path, TransformerConfig config) {
+  const Checkpoint checkpoint = load_model_checkpoint(path);
+  const std::unique_ptr<Translator> saved = Translator::from_checkpoint(checkpoint, path);
+  auto translator =
+      std::make_unique<Translator>(config, saved->source_tokenizer(), saved->target_tokenizer());
+  const std::map<std::string, std::string> before = config_to_text(saved->transformer().config);
+  for (const auto& [name, value] : config_to_text(translator->transformer().config)) {
+    check(value == before.at(name) || name.ends_with("dropout"),
+          "--init-from: the model in {} has {} {}, the options say {}; give the same", path, name,
+          before.at(name), value);
+  }
+  load_parameters(translator->transformer(), checkpoint, path);
+  return translator;
+}
+
 std::unique_ptr<Translator> new_translator(const TranslationSettings& settings,
                                            const TranslationSplit& train) {
   const TransformerConfig config = settings.transformer_config();
+  if (!settings.init_from.empty()) return translator_from(settings.init_from, config);
   auto [source, target] =
       settings.tokens.tokenizers(train.source, train.target, config.share_embeddings);
   return std::make_unique<Translator>(config, std::move(source), std::move(target));

@@ -14,6 +14,18 @@ std::map<const Node*, std::string> first_paths(const nn::Module& module) {
   return paths;
 }
 
+ExpectedNames expected_names(const nn::Module& module) {
+  ExpectedNames expected;
+  for (const nn::NamedParameter& named : module.parameters()) {
+    expected[named.path] = {named.parameter->tensor().shape(), named.parameter->tensor().dtype()};
+  }
+  return expected;
+}
+
+void assign(nn::Parameter& parameter, const Array& values) {
+  parameter->assign(Tensor(values.to(parameter.tensor().device())));
+}
+
 }  // namespace
 
 void store_parameters(const nn::Module& module, Checkpoint& checkpoint) {
@@ -31,20 +43,32 @@ void store_parameters(const nn::Module& module, Checkpoint& checkpoint) {
 
 void check_parameters(const nn::Module& module, const Checkpoint& checkpoint,
                       const std::string& path) {
-  ExpectedNames expected;
-  for (const nn::NamedParameter& named : module.parameters()) {
-    expected[named.path] = {named.parameter->tensor().shape(), named.parameter->tensor().dtype()};
-  }
-  check_names(expected, checkpoint.parameters, path);
+  check_names(expected_names(module), checkpoint.parameters, path);
 }
 
 void load_parameters(nn::Module& module, const Checkpoint& checkpoint, const std::string& path) {
   check_parameters(module, checkpoint, path);
   const NoGrad no_grad;
   for (const nn::NamedParameter& named : module.parameters()) {
-    const Array& values = checkpoint.parameters.at(named.path);
-    (*named.parameter)->assign(Tensor(values.to(named.parameter->tensor().device())));
+    assign(*named.parameter, checkpoint.parameters.at(named.path));
   }
+}
+
+NameComparison load_matching_parameters(nn::Module& module, const Checkpoint& checkpoint,
+                                        const std::string& path) {
+  const NameComparison comparison = compare_names(expected_names(module), checkpoint.parameters);
+  check(comparison.matched > 0, "load: nothing in {} matches the model: {}", path,
+        comparison.text());
+  const NoGrad no_grad;
+  for (const nn::NamedParameter& named : module.parameters()) {
+    const Tensor& tensor = named.parameter->tensor();
+    const auto found = checkpoint.parameters.find(named.path);
+    if (found != checkpoint.parameters.end() && found->second.shape() == tensor.shape() &&
+        found->second.dtype() == tensor.dtype()) {
+      assign(*named.parameter, found->second);
+    }
+  }
+  return comparison;
 }
 
 void save_model(const std::string& path, const nn::Module& module) {

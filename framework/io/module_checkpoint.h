@@ -20,6 +20,12 @@ void load_parameters(nn::Module& module, const Checkpoint& checkpoint, const std
 void check_parameters(const nn::Module& module, const Checkpoint& checkpoint,
                       const std::string& path);
 
+// Copies what agrees in name, shape and type alone, for a model that shares parts with another, and
+// tells how many names that were and all that differ. Where none agrees it is an Error, and nothing
+// is changed.
+NameComparison load_matching_parameters(nn::Module& module, const Checkpoint& checkpoint,
+                                        const std::string& path);
+
 // Checkpoint files of any model, with or without its optimizer (Adam or Sgd): saved whole or not at
 // all, loaded strictly. Loading with an optimizer sets its state and step count.
 void save_model(const std::string& path, const nn::Module& module);

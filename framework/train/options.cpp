@@ -340,7 +340,8 @@ Options::Values Options::values() const {
   return values;
 }
 
-std::vector<std::string> Options::restore(const Values& stored) {
+std::vector<std::string> Options::restore(const Values& stored,
+                                          const std::vector<std::string>& fixed) {
   std::vector<std::string> differences;
   std::vector<std::pair<Option*, Value>> taken;
   for (const auto& [name, text] : stored) {
@@ -348,12 +349,19 @@ std::vector<std::string> Options::restore(const Values& stored) {
     check(option != nullptr, "--{}: stored with the value '{}', but unknown to {}; {}", name, text,
           program_, suggestion(name));
     Value value = parsed_like(option->value, name, text, option->allowed);
-    if (!option->set)
+    if (!option->set) {
       taken.emplace_back(option, std::move(value));
-    else if (value != option->value)
-      differences.push_back(fmt::format(
-          "--{}: {} from the command line is used, not the stored {}; leave it out to keep that",
-          name, text_of(option->value), text));
+      continue;
+    }
+    if (value == option->value) continue;
+    check(
+        std::find(fixed.begin(), fixed.end(), name) == fixed.end(),
+        "--{}: {} from the command line, but it was {} from the start and cannot change; leave it "
+        "out",
+        name, text_of(option->value), text);
+    differences.push_back(fmt::format(
+        "--{}: {} from the command line is used, not the stored {}; leave it out to keep that",
+        name, text_of(option->value), text));
   }
   for (auto& [option, value] : taken) assign(*option, std::move(value));
   return differences;

@@ -70,8 +70,10 @@ class Options {
   Values values() const;
   // Takes stored values for the options that the command line does not hold. Gives one sentence
   // for each option where the command line and the stored value differ. A stored name that is
-  // unknown, or a stored value that is not allowed, throws an Error and changes nothing.
-  std::vector<std::string> restore(const Values& stored);
+  // unknown, or a stored value that is not allowed, throws an Error and changes nothing; so does a
+  // difference in one of the `fixed` options, which cannot change any more.
+  std::vector<std::string> restore(const Values& stored,
+                                   const std::vector<std::string>& fixed = {});
 
   std::string help() const;
 

@@ -185,7 +185,8 @@ TEST(TrainTranslationEnding, RefusesWhatCannotBe) {
   ASSERT_EQ(train(output, "--steps 5 --metric bleu").status, 0);
   refused = resume(output, "--steps 10 --metric loss");
   EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.output, HasSubstr("are rated by bleu, --metric says loss; leave it out"));
+  EXPECT_THAT(refused.output,
+              HasSubstr("--metric: loss from the command line, but it was bleu from the start"));
 }
 
 }  // namespace

@@ -96,6 +96,42 @@ TEST(ModuleCheckpoint, APrefixOnAllNamesMatchesNothing) {
   EXPECT_EQ(values_of(model), before);
 }
 
+// pytorch/pytorch#40859, keras-team/keras#21404: what was not loaded was not told.
+TEST(ModuleCheckpoint, LoadsWhatMatchesAndTellsTheRest) {
+  Model model;
+  const auto before = values_of(model);
+  Checkpoint checkpoint = stored(Model());
+  const auto weight = checkpoint.parameters.at("first/weight").values<double>();
+  const auto table = checkpoint.parameters.at("block/table").values<double>();
+  checkpoint.parameters.erase("first/bias");
+  checkpoint.parameters["block/scale"] = numbers({1, 4});
+  checkpoint.parameters["extra"] = numbers({2});
+  const NameComparison comparison = load_matching_parameters(model, checkpoint, "x.h5");
+  EXPECT_EQ(comparison.matched, 2);
+  EXPECT_THAT(comparison.missing, ElementsAre("first/bias"));
+  EXPECT_THAT(comparison.unexpected, ElementsAre("extra"));
+  EXPECT_THAT(comparison.misshapen, ElementsAre("block/scale is [1, 4] float32, not [4] float32"));
+  const auto after = values_of(model);
+  EXPECT_EQ(after.at("first/weight"), weight);
+  EXPECT_EQ(after.at("block/table"), table);
+  EXPECT_EQ(after.at("first/bias"), before.at("first/bias"));
+  EXPECT_EQ(after.at("block/scale"), before.at("block/scale"));
+}
+
+TEST(ModuleCheckpoint, LoadingNothingIsAnError) {
+  Model model;
+  const auto before = values_of(model);
+  Checkpoint checkpoint;
+  for (const auto& [name, array] : stored(Block()).parameters)
+    checkpoint.parameters["module." + name] = array;
+  EXPECT_EQ(error_of([&] { load_matching_parameters(model, checkpoint, "x.h5"); }),
+            "load: nothing in x.h5 matches the model: 4 names missing (block/scale, block/table, "
+            "first/bias, first/weight), 2 unexpected (module.scale, module.table)");
+  EXPECT_THAT(error_of([&] { load_matching_parameters(model, Checkpoint(), "x.h5"); }),
+              testing::HasSubstr("nothing in x.h5 matches"));
+  EXPECT_EQ(values_of(model), before);
+}
+
 // Shapes that would broadcast, or have as many elements, are others all the same.
 // pytorch/pytorch#8282
 TEST(ModuleCheckpoint, NeverBroadcasts) {

@@ -52,6 +52,7 @@ const std::vector<std::pair<std::string, std::string>> kArguments{
     {"embedding-dropout", "0.15"},
     {"attention-dropout", "0.2"},
     {"activation-dropout", "0.3"},
+    {"init-from", "old.h5"},
     {"steps", "321"},
     {"batch-sentences", "0"},
     {"batch-tokens", "4096"},
@@ -119,6 +120,7 @@ void expect_changed(const TranslationSettings& s) {
   EXPECT_EQ(s.tokens.subword_normalizer, "nmt_nfkc");
   EXPECT_EQ(s.tokens.minimum_count, 2);
   EXPECT_EQ(s.tokens.maximum_vocabulary, 5000);
+  EXPECT_EQ(s.init_from, "old.h5");
   EXPECT_EQ(s.steps, 321);
   EXPECT_EQ(s.accumulate, 3);
   EXPECT_EQ(s.label_smoothing, 0.15);
@@ -207,6 +209,13 @@ TEST(TranslationSettings, ComeBackFromStoredValues) {
   EXPECT_EQ(other.settings.steps, 500);
   EXPECT_EQ(other.settings.schedule_config().total, 500);
   EXPECT_EQ(other.settings.warmup, 40);
+}
+
+TEST(TranslationSettings, FixedOptionsAreOptions) {
+  Bound bound;
+  ASSERT_TRUE(bound.parse({}));
+  for (const std::string& name : TranslationSettings::fixed_options())
+    EXPECT_FALSE(bound.options.is_set(name));  // an unknown name throws
 }
 
 TEST(TranslationSettings, TheDefaultsAreTheToyRun) {

@@ -236,6 +236,36 @@ TEST(TranslationTraining, NeitherNodesNorMemoryGrow) {
   }
 }
 
+// Fine-tuning: another corpus, the vocabularies and weights of before, an optimizer that begins.
+TEST(TranslationTraining, BeginsWithAnotherModel) {
+  const test::TemporaryDirectory folder;
+  TranslationSettings settings = small_settings();
+  TranslationTraining first(settings, toy_split(20));
+  for (int step = 0; step < 5; ++step) first.step();
+  const std::string path = folder.file("first.h5");
+  save_checkpoint(path, first.checkpoint({}));
+  settings.init_from = path;
+  settings.seed = 8;
+  settings.model.dropout = 0.3;
+  TranslationTraining second(settings, toy_split(7));
+  EXPECT_EQ(second.steps(), 0);
+  EXPECT_EQ(second.pairs(), 7);
+  EXPECT_EQ(second.translator().source_tokenizer(), first.translator().source_tokenizer());
+  EXPECT_EQ(second.translator().transformer().config.dropout, 0.3);
+  const auto before = first.translator().transformer().parameters(),
+             after = second.translator().transformer().parameters();
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(after[i].parameter->tensor().values<float>(),
+              before[i].parameter->tensor().values<float>());
+  }
+  second.step();
+  settings.model.heads = 4;
+  EXPECT_EQ(error_of([&] { TranslationTraining(settings, toy_split(7)); }),
+            "--init-from: the model in " + path + " has heads 2, the options say 4; give the same");
+  settings.init_from = folder.file("none.h5");
+  EXPECT_THAT(error_of([&] { TranslationTraining(settings, toy_split(7)); }), HasSubstr("none.h5"));
+}
+
 TEST(TranslationTraining, SharesOneVocabularyWhereTheTablesAreShared) {
   TranslationSettings settings = small_settings();
   const TranslationSplit train = toy_split(8);

@@ -152,6 +152,21 @@ TEST(Options, ListsOfWordsAddUp) {
   EXPECT_EQ(program.settings.sizes, (std::vector<int64_t>{3}));
 }
 
+TEST(Options, FixedOnesMustBeWhatTheyWere) {
+  Program stored, same, other;
+  ASSERT_TRUE(stored.parse({"--seed", "7", "--epochs", "3"}));
+  ASSERT_TRUE(same.parse({"--seed", "7", "--epochs", "4"}));
+  EXPECT_EQ(same.options.restore(stored.options.values(), {"seed", "layers"}).size(), 1u);
+  EXPECT_EQ(same.settings.epochs, 4);
+  ASSERT_TRUE(other.parse({"--seed", "8", "--epochs", "4"}));
+  EXPECT_EQ(error_of([&] {
+              other.options.restore(stored.options.values(), {"layers", "seed"});
+            }),
+            "--seed: 8 from the command line, but it was 7 from the start and cannot change; leave "
+            "it out");
+  EXPECT_EQ(other.settings.seed, 8u);
+}
+
 TEST(Options, TakesWordsWhereTheProgramWantsThem) {
   std::vector<std::string> files;
   bool flag = false;
