@@ -219,7 +219,7 @@ void print_json(const std::vector<System>& systems, const Call& call) {
       entry["metrics"].push_back(std::move(metric));
     }
   }
-  fmt::print("{}\n", json.dump(2));
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 void add_options(Options& options, Call& call) {

@@ -29,8 +29,14 @@ std::string joined(const std::vector<std::string_view>& words) {
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t i = text.find(from); i != std::string::npos; i = text.find(from, i + to.size()))
-    text.replace(i, from.size(), to);
+  size_t found = text.find(from), done = 0;
+  if (found == std::string::npos) return;
+  std::string replaced;
+  for (; found != std::string::npos; found = text.find(from, done)) {
+    replaced.append(text, done, found - done).append(to);
+    done = found + from.size();
+  }
+  text = replaced.append(text, done);
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

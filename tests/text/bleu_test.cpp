@@ -146,6 +146,15 @@ TEST(Bleu, SignatureTellsAllThatMatters) {
   EXPECT_THAT(config.signature(), HasSubstr("smooth:add-k[0.50]"));
 }
 
+// A million replacements in one line take no longer than reading it.
+TEST(Bleu, TokenizesLongLinesInLinearTime) {
+  std::string line;
+  for (int i = 0; i < 1000000; ++i) line += "&amp;";
+  const std::string words = tokenize_for_bleu(line, BleuTokenizer::k13a);
+  ASSERT_EQ(words.size(), 1999999u);
+  EXPECT_EQ(words.substr(0, 5), "& & &");
+}
+
 TEST(Bleu, RefusesDifferingCountsAndBadConfigurations) {
   EXPECT_THAT(test::error_of([] { corpus_bleu(Lines{"a"}, {Lines{}}); }),
               HasSubstr("counts differ, got 1 hypotheses and 0 references"));
