@@ -229,7 +229,7 @@ void add_options(Options& options, Call& call) {
   options.bind("hypothesis", call.hypotheses,
                "file of translations to score, also without the option's name; none or -: standard "
                "input; of several the first is the baseline");
-  options.bind_words("[HYPOTHESIS]...", call.words);
+  options.bind_words("[HYPOTHESIS]", call.words);
   options.bind("metric", call.metrics, "what to compute", one_of({"bleu", "chrf", "chrf++"}));
   options.bind("tokenize", call.tokenize,
                "how BLEU splits lines: 13a for plain text, intl for "
