@@ -13,40 +13,17 @@
 namespace gs {
 namespace {
 
-// With the vocabularies and weights of another model, of the same sizes and form; dropouts may
-// differ.
-std::unique_ptr<Translator> translator_from(const std::string& path, TransformerConfig config) {
-  const Checkpoint checkpoint = load_model_checkpoint(path);
-  const std::unique_ptr<Translator> saved = Translator::from_checkpoint(checkpoint, path);
-  auto translator =
-      std::make_unique<Translator>(config, saved->source_tokenizer(), saved->target_tokenizer());
-  const std::map<std::string, std::string> before = config_to_text(saved->transformer().config);
-  for (const auto& [name, value] : config_to_text(translator->transformer().config)) {
-    check(value == before.at(name) || name.ends_with("dropout"),
-          "--init-from: the model in {} has {} {}, the options say {}; give the same", path, name,
-          before.at(name), value);
-  }
-  load_parameters(translator->transformer(), checkpoint, path);
-  return translator;
-}
-
-std::unique_ptr<Translator> new_translator(const TranslationSettings& settings,
-                                           const TranslationSplit& train) {
-  const TransformerConfig config = settings.transformer_config();
-  if (!settings.init_from.empty()) return translator_from(settings.init_from, config);
-  auto [source, target] =
-      settings.tokens.tokenizers(train.source, train.target, config.share_embeddings);
-  return std::make_unique<Translator>(config, std::move(source), std::move(target));
-}
-
-// The model of a checkpoint and its tokens cannot be changed by options.
+// The model of a checkpoint and its tokens cannot be changed by options, but for the dropouts where
+// a new training begins with it.
+enum class Use { kResume, kBegin };
 void check_same_model(const TranslationSettings& settings, const Translator& translator,
-                      const std::string& path) {
+                      const std::string& path, Use use) {
+  const bool begins = use == Use::kBegin;
   const Tokenizer& tokenizer = translator.source_tokenizer();
   const auto changed = [&](const char* name, const auto& before, const auto& now) {
-    check(before == now,
-          "resume: the model in {} has {} {}, the options say {}; leave that option out", path,
-          name, before, now);
+    check(before == now, "{}: the model in {} has {} {}, the options say {}; {}",
+          begins ? "--init-from" : "resume", path, name, before, now,
+          begins ? "give the same" : "leave that option out");
   };
   changed("unit", tokenizer.unit(), settings.tokens.unit);
   if (tokenizer.unit() == "sentencepiece")
@@ -57,8 +34,29 @@ void check_same_model(const TranslationSettings& settings, const Translator& tra
   wanted.target_vocabulary = saved.target_vocabulary;
   const std::map<std::string, std::string> before = config_to_text(saved);
   for (const auto& [name, value] : config_to_text(wanted)) {
-    changed(name.c_str(), before.at(name), value);
+    if (!begins || !name.ends_with("dropout")) changed(name.c_str(), before.at(name), value);
   }
+}
+
+// With the vocabularies and weights of another model.
+std::unique_ptr<Translator> translator_from(const std::string& path,
+                                            const TranslationSettings& settings) {
+  const Checkpoint checkpoint = load_model_checkpoint(path);
+  const std::unique_ptr<Translator> saved = Translator::from_checkpoint(checkpoint, path);
+  check_same_model(settings, *saved, path, Use::kBegin);
+  auto translator = std::make_unique<Translator>(
+      settings.transformer_config(), saved->source_tokenizer(), saved->target_tokenizer());
+  load_parameters(translator->transformer(), checkpoint, path);
+  return translator;
+}
+
+std::unique_ptr<Translator> new_translator(const TranslationSettings& settings,
+                                           const TranslationSplit& train) {
+  if (!settings.init_from.empty()) return translator_from(settings.init_from, settings);
+  const TransformerConfig config = settings.transformer_config();
+  auto [source, target] =
+      settings.tokens.tokenizers(train.source, train.target, config.share_embeddings);
+  return std::make_unique<Translator>(config, std::move(source), std::move(target));
 }
 
 template <typename T>
@@ -110,7 +108,7 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
       settings_(settings),
       schedule_(settings.schedule_config()),
       translator_(Translator::from_checkpoint(checkpoint, path)) {
-  check_same_model(settings, *translator_, path);
+  check_same_model(settings, *translator_, path, Use::kResume);
   translator_->transformer().train();
   optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
   optimizer_->restore(checkpoint.optimizer,

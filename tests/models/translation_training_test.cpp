@@ -262,6 +262,11 @@ TEST(TranslationTraining, BeginsWithAnotherModel) {
   settings.model.heads = 4;
   EXPECT_EQ(error_of([&] { TranslationTraining(settings, toy_split(7)); }),
             "--init-from: the model in " + path + " has heads 2, the options say 4; give the same");
+  settings.model.heads = 2;
+  settings.tokens.unit = "character";
+  EXPECT_EQ(error_of([&] { TranslationTraining(settings, toy_split(7)); }),
+            "--init-from: the model in " + path +
+                " has unit word, the options say character; give the same");
   settings.init_from = folder.file("none.h5");
   EXPECT_THAT(error_of([&] { TranslationTraining(settings, toy_split(7)); }), HasSubstr("none.h5"));
 }
