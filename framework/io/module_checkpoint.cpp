@@ -56,7 +56,7 @@ void load_parameters(nn::Module& module, const Checkpoint& checkpoint, const std
 
 NameComparison load_matching_parameters(nn::Module& module, const Checkpoint& checkpoint,
                                         const std::string& path) {
-  const NameComparison comparison = compare_names(expected_names(module), checkpoint.parameters);
+  NameComparison comparison = compare_names(expected_names(module), checkpoint.parameters);
   check(comparison.matched > 0, "load: nothing in {} matches the model: {}", path,
         comparison.text());
   const NoGrad no_grad;
