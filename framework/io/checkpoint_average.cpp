@@ -13,11 +13,12 @@ namespace {
 using Texts = std::map<std::string, std::string>;
 using Sums = std::map<std::string, std::vector<double>>;
 
-// What makes the model, without the options of the run.
-Texts model_config(const Texts& config) {
+// What makes the model, without the options of the run; as far as both have it, since a run may
+// have gone on with a newer version, whose files tell more.
+Texts model_config(const Texts& config, const Texts& other) {
   Texts model;
   for (const auto& [name, text] : config)
-    if (!name.starts_with(kRunOptions)) model.emplace(name, text);
+    if (!name.starts_with(kRunOptions) && other.contains(name)) model.emplace(name, text);
   return model;
 }
 
@@ -60,7 +61,8 @@ std::string differences(const Checkpoint& first, const Checkpoint& other) {
   const NameComparison names = compare_names(expected, other.parameters);
   if (!names.complete()) notes.push_back(names.text());
   note_texts(notes, "tie", first.ties, other.ties);
-  note_texts(notes, "config", model_config(first.config), model_config(other.config));
+  note_texts(notes, "config", model_config(first.config, other.config),
+             model_config(other.config, first.config));
   note_tokenizers(notes, first.tokenizer, other.tokenizer);
   for (const auto& [name, array] : first.parameters) {
     const auto found = other.parameters.find(name);
