@@ -25,7 +25,7 @@ if [[ -f $run/last.h5 ]]; then resume=(--resume); fi
   --valid-pairs 1000 --held-out-test 2000 --unit sentencepiece --subword-size 8000 \
   --width 128 --heads 4 --feed-forward 256 --encoder-layers 4 --decoder-layers 4 \
   --share-embeddings --dropout 0.1 --label-smoothing 0.1 --batch-sentences 0 --batch-tokens 4096 \
-  --steps 4000 --learning-rate 0.004 --warmup 600 --validate-every 500 --average 3 "${@:3}"
+  --steps 3000 --learning-rate 0.004 --warmup 600 --validate-every 500 --average 3 "${@:3}"
 "$bin/translate" --model "$run/average.h5" --input "$run/test.source" --output "$run/test.hypothesis"
 "$bin/score" --metric bleu,chrf --confidence 1000 --reference "$run/test.reference" \
   "$run/test.hypothesis"

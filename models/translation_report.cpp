@@ -83,8 +83,9 @@ void report_tests(const RunSummary& summary, const std::vector<TranslationSplit>
   const OperationTimer timer("evaluation", Phase::kOther);
   const std::unique_ptr<Translator> translator = Translator::load(summary.checkpoint);
   nlohmann::ordered_json json = json_of(summary);
-  fmt::print("\n{:<20} {:>9} {:>12} {:>8} {:>8}\n", "split", "sentences", "exact match", "BLEU",
-             "chrF");
+  if (!tests.empty())
+    fmt::print("\n{:<20} {:>9} {:>12} {:>8} {:>8}\n", "split", "sentences", "exact match", "BLEU",
+               "chrF");
   std::string samples;
   for (const TranslationSplit& test : tests) {
     const std::vector<std::string> translations = translate_best(*translator, test.source, search);
@@ -108,7 +109,8 @@ void report_tests(const RunSummary& summary, const std::vector<TranslationSplit>
   }
   const std::string bleu_signature = scoring.bleu.signature();
   const std::string chrf_signature = scoring.chrf.signature();
-  fmt::print("BLEU|{}\n{}|{}\n", bleu_signature, scoring.chrf.name(), chrf_signature);
+  if (!tests.empty())
+    fmt::print("BLEU|{}\n{}|{}\n", bleu_signature, scoring.chrf.name(), chrf_signature);
   json["bleu_signature"] = bleu_signature;
   json["chrf_signature"] = chrf_signature;
   if (!samples.empty()) fmt::print("\nTranslations:\n{}", samples);

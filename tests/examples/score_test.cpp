@@ -32,11 +32,12 @@ class Score : public testing::Test {
 TEST_F(Score, PrintsALineForEachMetric) {
   const CommandResult result = score(kHypothesis, "--metric bleu,chrf --metric chrf++");
   EXPECT_EQ(result.status, 0);
-  EXPECT_EQ(result.output,
-            "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:gradstone-0.1.0 = 51.70 "
-            "85.7/66.7/50.0/25.0 (BP = 1.000 ratio = 1.000 hyp_len = 14 ref_len = 14)\n"
-            "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:gradstone-0.1.0 = 71.51\n"
-            "chrF2++|nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:gradstone-0.1.0 = 72.70\n");
+  EXPECT_EQ(
+      result.output,
+      "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:gradstone-0.1.0 = 51.70 "
+      "85.7/66.7/50.0/25.0 (BP = 1.000 ratio = 1.000 hyp_len = 14 ref_len = 14)\n"
+      "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:gradstone-0.1.0 = 71.51\n"
+      "chrF2++|nrefs:1|case:mixed|eff:yes|nc:6|nw:2|space:no|version:gradstone-0.1.0 = 72.70\n");
   EXPECT_THAT(score(kHypothesis, "--lowercase --tokenize intl --smoothing add-k").output,
               StartsWith("BLEU|nrefs:1|case:lc|eff:no|tok:intl|smooth:add-k[1.00]|"));
 }
