@@ -9,7 +9,7 @@ CONFIG = {"source_vocabulary": None, "target_vocabulary": None, "width": None, "
           "maximum_length": 256, "pre_norm": True, "activation": "relu",
           "share_embeddings": False, "tie_output": True, "output_bias": False,
           "scale_embeddings": True, "learned_positions": False, "dropout": 0.0,
-          "attention_dropout": 0.0, "activation_dropout": 0.0}
+          "embedding_dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0}
 LAYOUTS = ("gradstone", "torch")
 
 ATTENTIONS = {"self_attention": "self_attn", "cross_attention": "multihead_attn"}
@@ -35,6 +35,7 @@ def complete_config(given, title):
     if unknown:
         raise Problem(f"config: {title} has unknown names ({', '.join(unknown)}); there are "
                       f"{', '.join(CONFIG)}")
+    given = {"embedding_dropout": given.get("dropout", 0.0), **given}
     config = {name: parsed(name, given[name]) if name in given else value
               for name, value in CONFIG.items()}
     missing = [name for name, value in config.items() if value is None]
