@@ -5,7 +5,7 @@ usage: readme_snippets.py programs README FOLDER   writes snippet_1.cpp, snippet
                                                    blocks of C++, where they differ from what is there
        readme_snippets.py commands README BINARIES runs the commands that start with
                                                    build/release/bin/ in a fresh folder, on small
-                                                   files and with 20 steps, and fails if one fails
+                                                   files and with small numbers, and fails if one fails
 """
 
 import re
@@ -30,12 +30,16 @@ def write_programs(readme, folder):
 
 def shortened(command, binaries):
     command = command.replace("build/release/bin", str(Path(binaries).resolve()))
-    return re.sub(r"--steps \d+", "--steps 20 --valid-pairs 5", command)
+    for found, small in ((r"--valid-pairs \d+", "--valid-pairs 2"), (r"--steps \d+", "--steps 20 --valid-pairs 2"), (r"--held-out-test \d+", "--held-out-test 2"), (r"--subword-size \d+", "--subword-size 284")):
+        command = re.sub(found, small, command)
+    return command
 
 
 def run_commands(readme, binaries):
-    english = "\n".join(f"the {animal} sleeps in the {place} ." for animal in ("dog", "cat", "cow") for place in ("house", "garden", "park"))
-    german = "\n".join(f"{animal} schläft im {place} ." for animal in ("der Hund", "die Katze", "die Kuh") for place in ("Haus", "Garten", "Park"))
+    animals = (("the dog", "der Hund"), ("the cat", "die Katze"), ("the cow", "die Kuh"), ("a goose", "eine Gans"))
+    verbs = (("sleeps", "schläft"), ("drinks", "trinkt"), ("waits", "wartet"))
+    places = (("in the house", "im Haus"), ("in the garden", "im Garten"), ("in the park", "im Park"))
+    english, german = ("\n".join(f"{a[side]} {v[side]} {p[side]} ." for a in animals for v in verbs for p in places) for side in (0, 1))
     pairs = "\n".join("\t".join(pair) for pair in zip(english.split("\n"), german.split("\n")))
     lines = [line for block in blocks(readme, "sh") for line in block.splitlines() if "build/release/bin/" in line]
     with tempfile.TemporaryDirectory() as folder:
