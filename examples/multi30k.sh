@@ -36,10 +36,22 @@ file() {
   return 1
 }
 
+# The files of one side of all tests, with commas between.
+test_files() {
+  local names=() name test
+  for test in "${tests[@]}"; do
+    name=$(file "$test" "$1") || return
+    names+=("$name")
+  done
+  local IFS=,
+  echo "${names[*]}"
+}
+
+tests=(test_2016_flickr test_2017_flickr test_2017_mscoco)
 options=(
   --width 128 --heads 4 --feed-forward 256 --encoder-layers 4 --decoder-layers 4
   --share-embeddings --dropout 0.3 --label-smoothing 0.1
-  --batch-sentences 0 --maximum-length 512
+  --batch-sentences 0 --maximum-length 512 --beam 5
 )
 scores=(--multi-bleu)
 case $recipe in
@@ -58,7 +70,7 @@ case $recipe in
   raw)
     scores=(--metric bleu,chrf)
     options+=(
-      --unit sentencepiece --subword-size 8000
+      --unit sentencepiece --subword-size 8000 --bleu-tokenize 13a
       --batch-tokens 4096 --steps 5000 --schedule linear --learning-rate 0.004
       --warmup 600 --validate-every 250 --average 3
     ) ;;
@@ -69,11 +81,14 @@ train_source=$(file train "$from")
 train_target=$(file train "$to")
 valid_source=$(file val "$from")
 valid_target=$(file val "$to")
+test_source=$(test_files "$from")
+test_target=$(test_files "$to")
 if [[ -f $run/last.h5 ]]; then options+=(--resume); fi
 "$bin/train_translation" --output "$run" "${options[@]}" "${@:4}" \
   --train-source "$train_source" --train-target "$train_target" \
-  --valid-source "$valid_source" --valid-target "$valid_target"
-for test in test_2016_flickr test_2017_flickr test_2017_mscoco; do
+  --valid-source "$valid_source" --valid-target "$valid_target" \
+  --test-source "$test_source" --test-target "$test_target"
+for test in "${tests[@]}"; do
   source=$(file $test "$from")
   reference=$(file $test "$to")
   "$bin/translate" --model "$run/average.h5" --input "$source" --output "$run/$test.$to"

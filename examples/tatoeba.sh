@@ -22,7 +22,8 @@ bin=${BIN:-build/release/bin}
 resume=()
 if [[ -f $run/last.h5 ]]; then resume=(--resume); fi
 "$bin/train_translation" --output "$run" "${resume[@]}" --train-source "$pairs" \
-  --valid-pairs 1000 --held-out-test 2000 --unit sentencepiece --subword-size 8000 \
+  --valid-pairs 1000 --held-out-test 2000 --beam 5 --bleu-tokenize 13a \
+  --unit sentencepiece --subword-size 8000 \
   --width 128 --heads 4 --feed-forward 256 --encoder-layers 4 --decoder-layers 4 \
   --share-embeddings --dropout 0.1 --label-smoothing 0.1 --batch-sentences 0 --batch-tokens 4096 \
   --steps 3000 --learning-rate 0.004 --warmup 600 --validate-every 500 --average 3 "${@:3}"
