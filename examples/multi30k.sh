@@ -53,6 +53,10 @@ options=(
   --share-embeddings --dropout 0.3 --label-smoothing 0.1
   --batch-sentences 0 --maximum-length 512 --beam 5
 )
+short=(
+  --batch-tokens 4096 --steps 5000 --schedule linear --learning-rate 0.004
+  --warmup 600 --validate-every 250 --average 3
+)
 scores=(--multi-bleu)
 case $recipe in
   published)
@@ -62,18 +66,10 @@ case $recipe in
       --warmup 2000 --epsilon 1e-8 --clip 25 --validate-every 60 --average 10
     ) ;;
   quick)
-    options+=(
-      --unit byte-pair --merges 10000
-      --batch-tokens 4096 --steps 5000 --schedule linear --learning-rate 0.004
-      --warmup 600 --validate-every 250 --average 3
-    ) ;;
+    options+=("${short[@]}" --unit byte-pair --merges 10000) ;;
   raw)
     scores=(--metric bleu,chrf)
-    options+=(
-      --unit sentencepiece --subword-size 8000 --bleu-tokenize 13a
-      --batch-tokens 4096 --steps 5000 --schedule linear --learning-rate 0.004
-      --warmup 600 --validate-every 250 --average 3
-    ) ;;
+    options+=("${short[@]}" --unit sentencepiece --subword-size 8000 --bleu-tokenize 13a) ;;
   *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2 && exit 2 ;;
 esac
 
