@@ -3,9 +3,8 @@
 # -Wrestrict sees overlaps that are none in g++ 12's std::string (GCC bug 105651).
 function(gs_compile_options target)
   target_compile_options(${target} PRIVATE
-    -Wall -Wextra -Werror -Wno-restrict
-    $<$<CONFIG:Release>:-O3>
-    -fno-math-errno -fno-trapping-math)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -Wno-restrict -fno-math-errno -fno-trapping-math>
+    $<$<CONFIG:Release>:-O3>)
   if(GS_SANITIZE)
     # Instrumented code brings false warnings (the compiler's manual says so): other builds judge.
     target_compile_options(${target} PRIVATE -w -O1 -g1 -fsanitize=address,undefined

@@ -61,8 +61,14 @@ Array Array::clone() const {
 
 Array Array::to(Device target) const {
   if (target == device()) return clone();
-  // One device kind exists in this build, and on_device refuses the other.
-  return on_device(target, [&](auto) { return clone(); });
+  if (target != Device::cpu() && device() != Device::cpu()) return to(Device::cpu()).to(target);
+  Array array = empty(shape_, dtype_, target);
+  if (target == Device::cpu()) {
+    on_device(device(), [&](auto on) { backend::copy_to_host(on, array.raw(), raw(), bytes()); });
+  } else {
+    on_device(target, [&](auto on) { backend::copy_from_host(on, array.raw(), raw(), bytes()); });
+  }
+  return array;
 }
 
 Array Array::to(DType dtype) const {
@@ -73,8 +79,9 @@ Array Array::to(DType dtype) const {
 
 template <typename T>
 std::vector<T> Array::values() const {
-  const Array array = dtype_ == dtype_of<T> ? *this : to(dtype_of<T>);
-  const T* first = array.data<T>();
+  Array array = device() == Device::cpu() ? *this : to(Device::cpu());
+  if (dtype_ != dtype_of<T>) array = array.to(dtype_of<T>);
+  const T* const first = std::as_const(array).data<T>();
   return std::vector<T>(first, first + elements());
 }
 

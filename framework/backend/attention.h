@@ -39,6 +39,8 @@ struct AttentionInputs {
 };
 void attention(Cpu, Array& output, Array& weights, const AttentionInputs& inputs,
                const AttentionPlan& plan);
+void attention(Cuda, Array& output, Array& weights, const AttentionInputs& inputs,
+               const AttentionPlan& plan);
 
 // Gradients of what is defined; `dscores` has the form of the weights (see sum_scores). Either
 // `dy`, the gradient of the output, or `dweights`, that of the weights, is defined; the latter
@@ -49,12 +51,17 @@ struct AttentionGradients {
 void attention_backward(Cpu, AttentionGradients& gradients, const Array& dy, const Array& dweights,
                         const AttentionInputs& inputs, const Array& weights,
                         const AttentionPlan& plan);
+void attention_backward(Cuda, AttentionGradients& gradients, const Array& dy, const Array& dweights,
+                        const AttentionInputs& inputs, const Array& weights,
+                        const AttentionPlan& plan);
 
 // y, in the form of the additive scores, = x, in the form of the weights, summed over what was
 // broadcast.
 void sum_scores(Cpu, Array& y, const Array& x, const AttentionPlan& plan);
+void sum_scores(Cuda, Array& y, const Array& x, const AttentionPlan& plan);
 
 // Whether there are ones in x and, besides, only zeros.
 bool zeros_and_ones(Cpu, const Array& x);
+bool zeros_and_ones(Cuda, const Array& x);
 
 }  // namespace gs::backend

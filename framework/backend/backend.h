@@ -17,6 +17,16 @@ inline constexpr bool kWithCuda = true;
 inline constexpr bool kWithCuda = false;
 #endif
 
+namespace backend {
+int device_count(Cuda);
+}
+
+// How many CUDA devices can be used: 0 where the build or the machine has no CUDA.
+inline int cuda_device_count() {
+  if constexpr (kWithCuda) return backend::device_count(Cuda{});
+  return 0;
+}
+
 // Calls `function` with the tag of the device: the one place where a backend is chosen.
 template <typename Function>
 auto on_device(Device device, Function&& function) {

@@ -10,11 +10,14 @@ enum class Binary { kAdd, kSubtract, kMultiply, kDivide, kPow, kMaximum, kMinimu
 
 // y = operation(a, b) at the shape of y. y may be an operand of the same shape.
 void binary(Cpu, Binary operation, Array& y, const Operand& a, const Operand& b);
+void binary(Cuda, Binary operation, Array& y, const Operand& a, const Operand& b);
 
 // The gradient of one operand, at the shape of dy: dx = dy * d operation(a, b) / d side. An operand
 // that binary_gradient_reads denies may be any number.
 enum class Side { kA, kB };
 void binary_gradient(Cpu, Binary operation, Side side, Array& dx, const Operand& a,
+                     const Operand& b, const Array& dy);
+void binary_gradient(Cuda, Binary operation, Side side, Array& dx, const Operand& a,
                      const Operand& b, const Array& dy);
 
 // The operands that the gradient of `side` depends on.

@@ -30,5 +30,7 @@ struct CrossEntropySums {
 // in ignored rows and in rows of -infinity. It may be the logits themselves.
 CrossEntropySums cross_entropy(Cpu, Array& dlogits, const Array& logits, const Array& targets,
                                const CrossEntropyOptions& options);
+CrossEntropySums cross_entropy(Cuda, Array& dlogits, const Array& logits, const Array& targets,
+                               const CrossEntropyOptions& options);
 
 }  // namespace gs::backend

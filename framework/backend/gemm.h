@@ -19,7 +19,9 @@ struct GemmSizes {
 };
 
 void gemm(Cpu, const GemmSizes& sizes, const float* a, const float* b, float* c);
+void gemm(Cuda, const GemmSizes& sizes, const float* a, const float* b, float* c);
 void gemm(Cpu, const GemmSizes& sizes, const double* a, const double* b, double* c);
+void gemm(Cuda, const GemmSizes& sizes, const double* a, const double* b, double* c);
 
 // Opens the library that multiplies this type: after it no call of gemm fails for want of it, as it
 // must not in the body of a parallel_for.
@@ -32,7 +34,11 @@ struct GemmBatch {
 };
 void gemm_batch(Cpu, const GemmSizes& sizes, const GemmBatch& batch, const float* a, const float* b,
                 float* c);
+void gemm_batch(Cuda, const GemmSizes& sizes, const GemmBatch& batch, const float* a,
+                const float* b, float* c);
 void gemm_batch(Cpu, const GemmSizes& sizes, const GemmBatch& batch, const double* a,
+                const double* b, double* c);
+void gemm_batch(Cuda, const GemmSizes& sizes, const GemmBatch& batch, const double* a,
                 const double* b, double* c);
 
 // The libraries found at run time that compute float32 products, the one in use first:

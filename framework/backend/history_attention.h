@@ -15,5 +15,6 @@ struct History {
   int64_t heads = 1;
 };
 void history_attention(Cpu, Array& output, const Array& query, const History& history);
+void history_attention(Cuda, Array& output, const Array& query, const History& history);
 
 }  // namespace gs::backend

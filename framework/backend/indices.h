@@ -10,5 +10,7 @@ namespace gs::backend {
 // `allowed`, or -1.
 int64_t first_outside(Cpu, const Array& indices, int64_t size,
                       std::optional<int64_t> allowed = std::nullopt);
+int64_t first_outside(Cuda, const Array& indices, int64_t size,
+                      std::optional<int64_t> allowed = std::nullopt);
 
 }  // namespace gs::backend

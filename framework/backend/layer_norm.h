@@ -16,9 +16,14 @@ struct NormOptions {
 };
 void layer_norm(Cpu, Array& y, Array& statistics, const Array& x, const Array& weight,
                 const Array& bias, NormOptions options);
+void layer_norm(Cuda, Array& y, Array& statistics, const Array& x, const Array& weight,
+                const Array& bias, NormOptions options);
 
 // The same for sum = x + dropout(branch) in place of x; `sum` (N, C) is kept for the gradient.
 void residual_layer_norm(Cpu, Array& y, Array& sum, Array& statistics, const Array& x,
+                         const Array& branch, const DropoutMask& dropout, const Array& weight,
+                         const Array& bias, NormOptions options);
+void residual_layer_norm(Cuda, Array& y, Array& sum, Array& statistics, const Array& x,
                          const Array& branch, const DropoutMask& dropout, const Array& weight,
                          const Array& bias, NormOptions options);
 

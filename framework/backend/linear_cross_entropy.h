@@ -14,5 +14,8 @@ struct LinearCrossEntropyGradients {
 CrossEntropySums linear_cross_entropy(Cpu, LinearCrossEntropyGradients& gradients, const Array& x,
                                       const Array& weight, const Array& bias, const Array& targets,
                                       const CrossEntropyOptions& options);
+CrossEntropySums linear_cross_entropy(Cuda, LinearCrossEntropyGradients& gradients, const Array& x,
+                                      const Array& weight, const Array& bias, const Array& targets,
+                                      const CrossEntropyOptions& options);
 
 }  // namespace gs::backend

@@ -45,5 +45,17 @@ MemoryFigures memory_figures(Cpu);
 void release_cached_memory(Cpu);
 void reset_peak_memory(Cpu);
 
+void* allocate(Cuda, int64_t bytes);
+void deallocate(Cuda, void* data, int64_t bytes);
+MemoryFigures memory_figures(Cuda);
+void release_cached_memory(Cuda);
+void reset_peak_memory(Cuda);
+
+// Copies between a device's memory and the host's; done when it returns.
+void copy_from_host(Cpu, void* data, const void* host, int64_t bytes);
+void copy_from_host(Cuda, void* data, const void* host, int64_t bytes);
+void copy_to_host(Cpu, void* host, const void* data, int64_t bytes);
+void copy_to_host(Cuda, void* host, const void* data, int64_t bytes);
+
 }  // namespace backend
 }  // namespace gs

@@ -22,6 +22,7 @@ struct AdamStep {
   double gradient_scale = 1;
 };
 void adam(Cpu, std::span<AdamParameter> parameters, const AdamStep& step);
+void adam(Cuda, std::span<AdamParameter> parameters, const AdamStep& step);
 
 // The same for stochastic gradient descent; the velocity is undefined without momentum.
 struct SgdParameter {
@@ -35,15 +36,18 @@ struct SgdStep {
   double gradient_scale = 1;
 };
 void sgd(Cpu, std::span<SgdParameter> parameters, const SgdStep& step);
+void sgd(Cuda, std::span<SgdParameter> parameters, const SgdStep& step);
 
 // average += (1 - decay) * (weight - average), element by element; the average changes in place.
 struct MovingAverageParameter {
   Array average, weight;
 };
 void moving_average(Cpu, std::span<MovingAverageParameter> parameters, double decay);
+void moving_average(Cuda, std::span<MovingAverageParameter> parameters, double decay);
 
 // The sum of the squares of all elements of all arrays, in double, the same for any number of
 // threads.
 double sum_of_squares(Cpu, std::span<const Array> arrays);
+double sum_of_squares(Cuda, std::span<const Array> arrays);
 
 }  // namespace gs::backend

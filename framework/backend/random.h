@@ -10,11 +10,14 @@ namespace gs::backend {
 
 // y = uniform numbers in [low, high).
 void random_uniform(Cpu, Array& y, RandomStream stream, double low, double high);
+void random_uniform(Cuda, Array& y, RandomStream stream, double low, double high);
 
 // y = normal numbers.
 void random_normal(Cpu, Array& y, RandomStream stream, double mean, double deviation);
+void random_normal(Cuda, Array& y, RandomStream stream, double mean, double deviation);
 
 // y = int32 numbers in [low, high), each as likely as any other to within 2^-32.
 void random_integers(Cpu, Array& y, RandomStream stream, int64_t low, int64_t high);
+void random_integers(Cuda, Array& y, RandomStream stream, int64_t low, int64_t high);
 
 }  // namespace gs::backend

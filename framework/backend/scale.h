@@ -6,5 +6,6 @@ namespace gs::backend {
 
 // y = x * factor. y may be x.
 void scale(Cpu, Array& y, const Array& x, double factor);
+void scale(Cuda, Array& y, const Array& x, double factor);
 
 }  // namespace gs::backend

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -127,5 +128,13 @@ void deallocate(Cpu, void* data, int64_t bytes) {
 MemoryFigures memory_figures(Cpu) { return cache().figures(); }
 void release_cached_memory(Cpu) { cache().release(); }
 void reset_peak_memory(Cpu) { cache().reset_peak(); }
+
+void copy_from_host(Cpu, void* data, const void* host, int64_t bytes) {
+  if (bytes > 0) std::memcpy(data, host, static_cast<size_t>(bytes));
+}
+
+void copy_to_host(Cpu, void* host, const void* data, int64_t bytes) {
+  if (bytes > 0) std::memcpy(host, data, static_cast<size_t>(bytes));
+}
 
 }  // namespace gs::backend

@@ -1,0 +1,50 @@
+# Where the CUDA backend comes from: GS_CUDA is NVCC, EMULATED or empty. EMULATED compiles the same
+# sources as C++ for tests/cuda_emulation, which runs kernels on the CPU; it needs the toolkit's
+# headers alone.
+set(GS_CUDA "")
+if(GS_WITH_CUDA STREQUAL "EMULATED")
+  find_path(GS_CUDA_INCLUDE cuda_runtime.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
+  if(NOT GS_CUDA_INCLUDE)
+    message(FATAL_ERROR "GS_WITH_CUDA: EMULATED needs the CUDA Toolkit's headers, got none; set CUDA_HOME or use OFF")
+  endif()
+  set(GS_CUDA EMULATED)
+elseif(GS_WITH_CUDA STREQUAL "ON" OR GS_WITH_CUDA STREQUAL "AUTO")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    # Machine code for compute capability 9.0, and PTX that drivers compile for all others from 8.0 on.
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real)
+    endif()
+    enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    find_package(CUDAToolkit REQUIRED)
+    set(GS_CUDA NVCC)
+  elseif(GS_WITH_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "GS_WITH_CUDA: ON needs nvcc, got none; put it on PATH, set CUDACXX, or use OFF")
+  endif()
+elseif(NOT GS_WITH_CUDA STREQUAL "OFF")
+  message(FATAL_ERROR "GS_WITH_CUDA: must be AUTO, ON, OFF or EMULATED, got ${GS_WITH_CUDA}")
+endif()
+
+# Adds framework/backend/cuda to the library.
+function(gs_add_cuda_backend target)
+  file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/framework/backend/cuda/*.cu)
+  target_sources(${target} PRIVATE ${kernels})
+  target_compile_definitions(${target} PUBLIC GS_WITH_CUDA)
+  if(GS_CUDA STREQUAL "EMULATED")
+    file(GLOB emulation CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cuda_emulation/*.cpp)
+    target_sources(${target} PRIVATE ${emulation})
+    target_include_directories(${target} SYSTEM PRIVATE ${GS_CUDA_INCLUDE})
+    set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
+      "-x;c++;-include;${PROJECT_SOURCE_DIR}/tests/cuda_emulation/cusim.h;-Wno-unknown-pragmas")
+  else()
+    # Warnings are errors, spilled registers too. cudafe turns fmt's consteval into what g++ refuses.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:
+      --expt-relaxed-constexpr -Werror=all-warnings -Xptxas=-warn-spills -Xcompiler=-Wall,-Wextra
+      -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1>)
+    set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+    target_link_libraries(${target} PRIVATE CUDA::cublas CUDA::cublasLt CUDA::cudart_static)
+  endif()
+endfunction()

@@ -1,0 +1,73 @@
+#include "framework/backend/cuda/runtime.h"
+
+#include <array>
+#include <mutex>
+
+namespace gs::backend {
+namespace {
+
+constexpr int kMostDevices = 64;
+
+struct DeviceState {
+  std::once_flag once;
+  cudaStream_t stream = nullptr;
+  int multiprocessors = 0;
+};
+
+// Never destroyed: arrays with static lifetime may outlive any other static object.
+DeviceState& state_of(int index) {
+  static auto& states = *new std::array<DeviceState, kMostDevices>;
+  return states[static_cast<size_t>(index)];
+}
+
+void open(Cuda device) {
+  DeviceState& state = state_of(device.index);
+  check_cuda(cudaStreamCreateWithFlags(&state.stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  check_cuda(
+      cudaDeviceGetAttribute(&state.multiprocessors, cudaDevAttrMultiProcessorCount, device.index),
+      "cudaDeviceGetAttribute");
+}
+
+}  // namespace
+
+void check_cuda(cudaError_t status, const char* call, std::source_location where) {
+  if (status == cudaSuccess) [[likely]]
+    return;
+  cudaGetLastError();  // so that the next call does not report it once more
+  fail("{}: CUDA error {} ({}) at {}:{}", call, static_cast<int>(status),
+       cudaGetErrorString(status), where.file_name(), where.line());
+}
+
+int device_count(Cuda) {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return std::min(count, kMostDevices);
+  cudaGetLastError();  // no driver, no device: not an error of later calls
+  return 0;
+}
+
+cudaStream_t stream_of(Cuda device) {
+  thread_local int current = -1;
+  DeviceState& state = state_of(device.index);
+  if (current != device.index) {
+    const int count = device_count(device);
+    check(count > 0, "device cuda:{}: no CUDA device is visible; use cpu", device.index);
+    check(device.index >= 0 && device.index < count,
+          "device cuda:{}: the visible CUDA devices are cuda:0 to cuda:{}; use one of them",
+          device.index, count - 1);
+    check_cuda(cudaSetDevice(device.index), "cudaSetDevice");
+    std::call_once(state.once, open, device);
+    current = device.index;
+  }
+  return state.stream;
+}
+
+void synchronize(Cuda device) {
+  check_cuda(cudaStreamSynchronize(stream_of(device)), "cudaStreamSynchronize");
+}
+
+int multiprocessors(Cuda device) {
+  stream_of(device);
+  return state_of(device.index).multiprocessors;
+}
+
+}  // namespace gs::backend

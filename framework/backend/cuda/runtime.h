@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <source_location>
+
+#include "framework/backend/backend.h"
+
+namespace gs::backend {
+
+// Throws Error that names the call, what the runtime says, file and line, unless all went well.
+void check_cuda(cudaError_t status, const char* call,
+                std::source_location where = std::source_location::current());
+
+// Makes the device current in this thread and gives the stream on which all its work runs, in
+// order. A device that is not there is refused.
+cudaStream_t stream_of(Cuda device);
+
+// Waits until the device has done all that was asked of it.
+void synchronize(Cuda device);
+
+// How many streaming multiprocessors the device has.
+int multiprocessors(Cuda device);
+
+}  // namespace gs::backend
