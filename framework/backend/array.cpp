@@ -1,6 +1,7 @@
 #include "framework/backend/array.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "framework/backend/copy.h"
 
