@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <type_traits>
 
+#include "framework/backend/convert.h"
 #include "framework/core/parallel.h"
 
 // Bound by memory: each reads and writes every element once.
@@ -12,46 +12,6 @@ namespace gs::backend {
 namespace {
 
 constexpr int64_t kGrain = 1 << 15;
-
-float from_bfloat16(BFloat16 x) {
-  const uint32_t bits = uint32_t{x.bits} << 16;
-  float y;
-  std::memcpy(&y, &bits, sizeof y);
-  return y;
-}
-
-// Rounds to nearest, ties to even; NaN stays NaN.
-BFloat16 to_bfloat16(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, sizeof bits);
-  if (std::isnan(x)) return {static_cast<uint16_t>((bits >> 16) | 0x40)};
-  bits += 0x7fff + ((bits >> 16) & 1);
-  return {static_cast<uint16_t>(bits >> 16)};
-}
-
-template <typename To, typename From>
-To convert(From x) {
-  if constexpr (std::is_same_v<From, BFloat16>) {
-    return convert<To>(from_bfloat16(x));
-  } else if constexpr (std::is_same_v<To, BFloat16>) {
-    return to_bfloat16(static_cast<float>(x));
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return x != From{};
-  } else if constexpr (std::is_same_v<To, int32_t> && std::is_floating_point_v<From>) {
-    // Out of range is undefined in C++: clamp, and NaN becomes 0.
-    if (!(x == x)) return 0;
-    if (x >= From(2147483648.0)) return INT32_MAX;
-    return x <= From(-2147483648.0) ? INT32_MIN : static_cast<int32_t>(x);
-  } else {
-    return static_cast<To>(x);
-  }
-}
-
-template <typename Function>
-void dispatch_stored(DType dtype, Function&& function) {
-  if (dtype == kBFloat16) return function(BFloat16{});
-  dispatch_any("cast", dtype, function);
-}
 
 }  // namespace
 
