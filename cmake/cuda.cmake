@@ -9,6 +9,13 @@ if(GS_WITH_CUDA STREQUAL "EMULATED")
   endif()
   set(GS_CUDA EMULATED)
 elseif(GS_WITH_CUDA STREQUAL "ON" OR GS_WITH_CUDA STREQUAL "AUTO")
+  # nvcc often lies where no PATH leads.
+  if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    find_program(GS_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+    if(GS_NVCC)
+      set(ENV{CUDACXX} ${GS_NVCC})
+    endif()
+  endif()
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
@@ -17,12 +24,22 @@ elseif(GS_WITH_CUDA STREQUAL "ON" OR GS_WITH_CUDA STREQUAL "AUTO")
       set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90-real)
     endif()
     enable_language(CUDA)
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION) # CMake does not know it of nvcc before 3.26
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    endif()
     set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_EXTENSIONS OFF)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     find_package(CUDAToolkit REQUIRED)
+    if(NOT TARGET CUDA::cublasLt)
+      message(FATAL_ERROR "GS_WITH_CUDA: the CUDA Toolkit of ${CUDAToolkit_BIN_DIR} lacks cuBLAS; "
+                          "install libcublas-dev of its version, or use OFF")
+    endif()
     set(GS_CUDA NVCC)
   elseif(GS_WITH_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "GS_WITH_CUDA: ON needs nvcc, got none; put it on PATH, set CUDACXX, or use OFF")
+    message(FATAL_ERROR "GS_WITH_CUDA: ON needs an nvcc that works, got none; put it on PATH, set CUDACXX, or use OFF")
+  else()
+    message(STATUS "CUDA: no nvcc, so only the CPU is built for; put it on PATH or set CUDACXX")
   endif()
 elseif(NOT GS_WITH_CUDA STREQUAL "OFF")
   message(FATAL_ERROR "GS_WITH_CUDA: must be AUTO, ON, OFF or EMULATED, got ${GS_WITH_CUDA}")
@@ -40,11 +57,13 @@ function(gs_add_cuda_backend target)
     set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
       "-x;c++;-include;${PROJECT_SOURCE_DIR}/tests/cuda_emulation/cusim.h;-Wno-unknown-pragmas")
   else()
-    # Warnings are errors, spilled registers too. cudafe turns fmt's consteval into what g++ refuses.
+    # Warnings are errors. cudafe turns fmt's consteval into what g++ refuses.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:
-      --expt-relaxed-constexpr -Werror=all-warnings -Xptxas=-warn-spills -Xcompiler=-Wall,-Wextra
+      --expt-relaxed-constexpr -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror,-Wno-restrict
       -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1>)
-    set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+    # What ptxas says of registers and spills stays beside each object for tools/check_spills.py.
+    set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Static CUDA_COMPILER_LAUNCHER
+      "${PROJECT_SOURCE_DIR}/cmake/keep_ptxas_report.sh;${CMAKE_CUDA_COMPILER_LAUNCHER}")
     target_link_libraries(${target} PRIVATE CUDA::cublas CUDA::cublasLt CUDA::cudart_static)
   endif()
 endfunction()

@@ -16,6 +16,8 @@ function(gs_install_package)
   endforeach()
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/gradstone-config-version.cmake
                                    COMPATIBILITY SameMinorVersion)
-  install(FILES ${PROJECT_SOURCE_DIR}/cmake/gradstone-config.cmake
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/gradstone-config.cmake
+                 ${PROJECT_BINARY_DIR}/gradstone-config.cmake @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/gradstone-config.cmake
                 ${PROJECT_BINARY_DIR}/gradstone-config-version.cmake DESTINATION ${folder})
 endfunction()

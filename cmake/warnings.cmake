@@ -7,8 +7,8 @@ function(gs_compile_options target)
     $<$<CONFIG:Release>:-O3>)
   if(GS_SANITIZE)
     # Instrumented code brings false warnings (the compiler's manual says so): other builds judge.
-    target_compile_options(${target} PRIVATE -w -O1 -g1 -fsanitize=address,undefined
-                           -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-w -O1 -g1
+      -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer>)
     target_link_options(${target} PRIVATE -fsanitize=address,undefined)
   endif()
 endfunction()
