@@ -9,6 +9,7 @@
 #include "datasets/line_reader.h"
 #include "datasets/parallel_corpus.h"
 #include "framework/text/utf8.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -19,7 +20,7 @@ class SharedData : public testing::Test {
  protected:
   void SetUp() override {
     const char* named = std::getenv("GRADSTONE_DATA");
-    folder_ = named ? named : GS_SOURCE_DIRECTORY "/../shared/data";
+    folder_ = named ? named : test::source_directory() + "/../shared/data";
     if (!std::filesystem::exists(folder_ + "/README.md"))
       GTEST_SKIP() << "no corpora in " << folder_ << "; name their folder in GRADSTONE_DATA";
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/paths.h"
 #include "tests/support/support.h"
 
 namespace gs {
@@ -15,7 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 test::CommandResult run(const std::string& arguments = "") {
-  return test::run_command(GS_BINARY_DIRECTORY "/attention_walkthrough " + arguments);
+  return test::run_command(test::program("attention_walkthrough ") + arguments);
 }
 
 std::string table_of(const std::string& output) { return output.substr(output.find("\nhead 0  ")); }

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/examples/translation_programs.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -81,7 +82,7 @@ TEST(Profile, IsNoOptionOfTheRun) {
 
 TEST(Profile, GoesToStandardErrorInEveryProgram) {
   const TemporaryDirectory folder;
-  const std::string program = std::string(GS_BINARY_DIRECTORY) + "/";
+  const std::string program = test::program("");
   for (const std::string& command :
        {std::string("attention_walkthrough"),
         "write_toy_corpus --count 3 --output " + folder.file("corpus")}) {
@@ -102,8 +103,8 @@ TEST(Profile, OfTranslatingIsShownAfterAnErrorToo) {
   const std::string output = folder.file("run");
   ASSERT_EQ(run_program("train_translation", "--output " + output + kSmall + "--steps 5").status,
             0);
-  const std::string translate = std::string(GS_BINARY_DIRECTORY) + "/translate --profile --model " +
-                                output + "/last.h5 --beam 2";
+  const std::string translate =
+      test::program("translate --profile --model ") + output + "/last.h5 --beam 2";
   const CommandResult whole = run_command("echo 'the dog sleeps .' | " + translate);
   EXPECT_EQ(whole.status, 0);
   EXPECT_EQ(call_of(whole.output, "beam_search"), 1);
@@ -131,9 +132,8 @@ TEST(Profile, OfTranslatingIsShownAfterAnErrorToo) {
 TEST(Profile, OfInterruptedTrainingIsShown) {
   const TemporaryDirectory folder;
   const CommandResult result =
-      run_command("timeout -s TERM 1 " + std::string(GS_BINARY_DIRECTORY) +
-                  "/train_translation --profile --output " + folder.file("run") + kSmall +
-                  "--steps 1000000 --validate-every 1000000");
+      run_command("timeout -s TERM 1 " + test::program("train_translation --profile --output ") +
+                  folder.file("run") + kSmall + "--steps 1000000 --validate-every 1000000");
   EXPECT_EQ(result.status, 124);
   EXPECT_NE(result.output.find("Interrupted at step "), std::string::npos) << result.output;
   EXPECT_GT(call_of(result.output, "adam"), 0);

@@ -10,6 +10,7 @@
 #include "tests/examples/translation_programs.h"
 #include "tests/support/fixture.h"
 #include "tests/support/numbers.h"
+#include "tests/support/paths.h"
 #include "tests/support/python.h"
 
 namespace gs {
@@ -21,8 +22,8 @@ using test::run_command;
 using test::run_program;
 using testing::HasSubstr;
 
-const std::string kTools = GS_SOURCE_DIRECTORY "/tools";
-const std::string kStateDicts = GS_TEST_DATA "/pytorch/";
+const std::string kTools = test::source_directory() + "/tools";
+const std::string kStateDicts = test::test_data("pytorch/");
 
 class PytorchCheckpoint : public testing::Test {
  protected:

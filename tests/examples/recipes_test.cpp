@@ -5,6 +5,7 @@
 
 #include "datasets/toy_corpus.h"
 #include "tests/examples/translation_programs.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -20,8 +21,8 @@ const std::string kLittle =
     " --validate-every 5 --warmup 2 --threads 2 --batch-tokens 300 --learning-rate 0.01";
 
 CommandResult recipe(const std::string& environment, const std::string& line) {
-  return test::run_command("env BIN=" GS_BINARY_DIRECTORY " " + environment +
-                           " " GS_SOURCE_DIRECTORY "/examples/" + line);
+  return test::run_command("env BIN=" + test::program_directory() + " " + environment + " " +
+                           test::source_directory() + "/examples/" + line);
 }
 
 struct Sides {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/examples/translation_programs.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -50,8 +51,8 @@ TEST_F(Score, ReadsStandardInputAndWordsAsHypotheses) {
   EXPECT_EQ(run_program("score", "--reference " + reference + " - < " + hypothesis).output,
             expected);
   EXPECT_EQ(run_program("score", hypothesis + " --reference " + reference).output, expected);
-  EXPECT_EQ(test::run_command("gzip -c " + hypothesis +
-                              " | " GS_BINARY_DIRECTORY "/score --reference " + reference)
+  EXPECT_EQ(test::run_command("gzip -c " + hypothesis + " | " +
+                              test::program("score --reference ") + reference)
                 .output,
             expected);
 }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/examples/translation_programs.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -16,7 +17,7 @@ struct Tokenize : testing::Test {
   TemporaryDirectory folder;
 
   CommandResult tokenize(const std::string& input, const std::string& arguments) const {
-    return run_command(std::string(GS_BINARY_DIRECTORY) + "/tokenize " + arguments + " < " +
+    return run_command(test::program("tokenize ") + arguments + " < " +
                        folder.write("input", input));
   }
   // Two steps on the toy corpus: its tokens are what counts here.

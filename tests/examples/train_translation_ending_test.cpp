@@ -10,6 +10,7 @@
 #include "framework/io/checkpoint.h"
 #include "framework/io/checkpoint_average.h"
 #include "tests/examples/translation_programs.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -91,7 +92,7 @@ TEST(TrainTranslationEnding, AnInterruptDoesNotChangeTheAverage) {
   const std::string whole = folder.file("whole"), stopped = folder.file("stopped");
   const std::string arguments = "--steps 400 --validate-every 100 --average 4 --keep 1";
   ASSERT_EQ(train(whole, arguments).status, 0);
-  const std::string program = std::string(GS_BINARY_DIRECTORY) + "/train_translation";
+  const std::string program = test::program("train_translation");
   const CommandResult interrupted = test::run_command(
       program + " --output " + stopped + test::kSmall + arguments + " & child=$!; until [ -e " +
       stopped + "/step_200.h5 ]; do sleep 0.01; done; kill -TERM $child; wait $child");

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "tests/examples/translation_programs.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -14,7 +15,7 @@ using test::run_command;
 using test::run_program;
 using test::TemporaryDirectory;
 
-const std::string kProgram = std::string(GS_BINARY_DIRECTORY) + "/train_translation";
+const std::string kProgram = test::program("train_translation");
 
 bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

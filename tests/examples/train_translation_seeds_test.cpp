@@ -8,6 +8,7 @@
 
 #include "framework/io/checkpoint.h"
 #include "tests/examples/translation_programs.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -69,8 +70,8 @@ TEST(TrainTranslationSeeds, AnInterruptEndsThemAll) {
   const TemporaryDirectory folder;
   const std::string output = folder.file("run");
   const CommandResult interrupted = test::run_command(
-      "timeout -s TERM 1 " + std::string(GS_BINARY_DIRECTORY) + "/train_translation --output " +
-      output + test::kSmall + "--steps 1000000 --validate-every 1000000 --seeds 3");
+      "timeout -s TERM 1 " + test::program("train_translation --output ") + output + test::kSmall +
+      "--steps 1000000 --validate-every 1000000 --seeds 3");
   ASSERT_EQ(interrupted.status, 124) << interrupted.output;
   EXPECT_THAT(interrupted.output, HasSubstr("All seeds go on with: train_translation --output " +
                                             output + " --seeds 3 --resume\n"));

@@ -9,6 +9,7 @@
 
 #include "framework/io/checkpoint.h"
 #include "tests/examples/translation_programs.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -19,7 +20,7 @@ using test::run_command;
 using test::run_program;
 using test::TemporaryDirectory;
 
-const std::string kProgram = std::string(GS_BINARY_DIRECTORY) + "/train_translation";
+const std::string kProgram = test::program("train_translation");
 
 CommandResult train(const std::string& output, const std::string& arguments) {
   return run_program("train_translation", "--output " + output + kSmall + arguments);

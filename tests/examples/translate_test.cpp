@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/examples/translation_programs.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -17,7 +18,7 @@ using test::run_command;
 using test::run_program;
 using test::TemporaryDirectory;
 
-const std::string kProgram = std::string(GS_BINARY_DIRECTORY) + "/translate";
+const std::string kProgram = test::program("translate");
 
 // A model that has learned next to nothing: forms are tested here, not translations.
 class Translate : public testing::Test {

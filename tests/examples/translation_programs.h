@@ -2,13 +2,14 @@
 
 #include <string>
 
+#include "tests/support/paths.h"
 #include "tests/support/support.h"
 
 namespace gs::test {
 
 // Runs one of the programs with its arguments.
 inline CommandResult run_program(const std::string& name, const std::string& arguments) {
-  return run_command(std::string(GS_BINARY_DIRECTORY) + "/" + name + " " + arguments);
+  return run_command(program(name) + " " + arguments);
 }
 
 // A model and a corpus so small that a step takes a millisecond.

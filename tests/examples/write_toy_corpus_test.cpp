@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "datasets/toy_corpus.h"
+#include "tests/support/paths.h"
 #include "tests/support/support.h"
 
 namespace gs {
@@ -12,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 test::CommandResult run(const std::string& arguments) {
-  return test::run_command(GS_BINARY_DIRECTORY "/write_toy_corpus " + arguments);
+  return test::run_command(test::program("write_toy_corpus ") + arguments);
 }
 
 std::vector<std::string> files_in(const fs::path& folder) {

@@ -2,6 +2,7 @@
 
 #include "framework/io/checkpoint.h"
 #include "tests/io/example_checkpoint.h"
+#include "tests/support/paths.h"
 #include "tests/support/python.h"
 
 namespace gs {
@@ -14,7 +15,7 @@ TEST(Checkpoint, IsReadableWithH5py) {
   const test::TemporaryDirectory folder;
   save_checkpoint(folder.file("a.h5"), test::example_checkpoint(900));
   const test::CommandResult result = test::run_command(
-      python + " " GS_SOURCE_DIRECTORY "/tests/io/h5py_check.py " + folder.file("a.h5"));
+      python + " " + test::source_directory() + "/tests/io/h5py_check.py " + folder.file("a.h5"));
   EXPECT_EQ(result.status, 0) << result.output;
   EXPECT_EQ(result.output, "all values are as saved\n");
 }

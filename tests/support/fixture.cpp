@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/core/error.h"
+#include "tests/support/paths.h"
 
 namespace gs::test {
 
@@ -59,7 +60,7 @@ struct FixtureReader {
   }
 
   static Json parse(const std::string& group) {
-    const std::string path = fmt::format("{}/pytorch/{}.json", GS_TEST_DATA, group);
+    const std::string path = test_data(fmt::format("pytorch/{}.json", group));
     std::ifstream stream(path);
     check(stream.is_open(), "fixture: cannot open {}; run tools/pytorch_fixtures.py", path);
     return Json::parse(stream);

@@ -8,6 +8,7 @@
 #include "framework/text/chrf.h"
 #include "framework/text/unicode.h"
 #include "framework/text/utf8.h"
+#include "tests/support/paths.h"
 
 namespace gs {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 const Json& fixture() {
-  static const Json json = Json::parse(std::ifstream(GS_TEST_DATA "/sacrebleu/scores.json"));
+  static const Json json = Json::parse(std::ifstream(test::test_data("sacrebleu/scores.json")));
   return json;
 }
 
