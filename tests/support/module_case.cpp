@@ -8,25 +8,27 @@
 
 #include "framework/core/random.h"
 #include "framework/nn/gradcheck.h"
+#include "tests/support/devices.h"
 #include "tests/support/numbers.h"
 
 namespace gs::test {
 namespace {
 
-Tensor tensor_of(const FixtureArray& array, DType dtype) {
-  return Tensor(Array::of<double>(array.shape, array.values).to(dtype));
+Tensor tensor_of(const FixtureArray& array, DType dtype, Device device) {
+  return Tensor(Array::of<double>(array.shape, array.values).to(dtype).to(device));
 }
 
 void expect_case(const Fixture& fixture, nn::Module& module, const ModuleCall& call, DType dtype,
-                 double tolerance) {
+                 Device device, double tolerance) {
   module.to(dtype);
+  module.to(device);
   std::vector<std::string> paths;
   for (const auto& [path, parameter] : module.parameters()) {
-    (*parameter)->assign(tensor_of(fixture.array("parameters/" + path), dtype));
+    (*parameter)->assign(tensor_of(fixture.array("parameters/" + path), dtype, device));
     paths.push_back(path);
   }
   EXPECT_THAT(paths, testing::UnorderedElementsAreArray(fixture.names("parameters")));
-  const FixtureInputs inputs(fixture, dtype);
+  const FixtureInputs inputs(fixture, dtype, device);
   const std::map<std::string, Tensor> outputs = call(inputs);
   for (const std::string& name : fixture.names("outputs")) {
     SCOPED_TRACE(name);
@@ -34,7 +36,7 @@ void expect_case(const Fixture& fixture, nn::Module& module, const ModuleCall& c
     EXPECT_EQ(outputs.at(name).shape(), fixture.array("outputs/" + name).shape);
     expect_near(outputs.at(name), fixture.array("outputs/" + name).values, tolerance);
   }
-  outputs.at("output").backward(tensor_of(fixture.array("upstream"), dtype));
+  outputs.at("output").backward(tensor_of(fixture.array("upstream"), dtype, device));
   size_t compared = 0;
   const auto expect_gradient = [&](const std::string& name, const Tensor& tensor) {
     SCOPED_TRACE(name);
@@ -57,18 +59,20 @@ using Numbers = std::map<std::string, std::vector<double>>;
 // The output and all gradients, under their paths.
 Numbers numbers_of(nn::Module& module,
                    const std::function<Tensor(const std::vector<Tensor>&)>& function,
-                   const std::vector<Tensor>& inputs, DType dtype) {
+                   const std::vector<Tensor>& inputs, DType dtype, Device device) {
   module.to(dtype);
+  module.to(device);
   std::vector<Tensor> converted;
   for (const Tensor& input : inputs) {
     const bool floating = is_floating(input.dtype());
-    Tensor tensor(floating ? input.value().to(kFloat32).to(dtype) : input.value());
+    Tensor tensor((floating ? input.value().to(kFloat32).to(dtype) : input.value()).to(device));
     if (floating) tensor.set_needs_grad();
     converted.push_back(tensor);
   }
   const Tensor y = function(converted);
   EXPECT_EQ(y.dtype(), dtype);
-  y.backward(Tensor(random_tensor<float>(y.shape(), 99).value().to(dtype)));
+  EXPECT_EQ(y.device(), device);
+  y.backward(Tensor(random_tensor<float>(y.shape(), 99).value().to(dtype).to(device)));
   Numbers numbers{{"output", y.values<double>()}};
   for (const auto& [path, parameter] : module.parameters()) {
     const Tensor gradient = (*parameter)->gradient();
@@ -93,14 +97,27 @@ double largest_of(const std::vector<double>& values) {
   return largest;
 }
 
+// `tolerance` is relative to the largest number of an array, which is at least 1.
+void expect_same_numbers(const Numbers& actual, const Numbers& expected, double tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (const auto& [name, values] : expected) {
+    SCOPED_TRACE(name);
+    expect_near(Tensor::of<double>({static_cast<int64_t>(values.size())}, actual.at(name)), values,
+                tolerance * std::max(1.0, largest_of(values)));
+  }
+}
+
 }  // namespace
 
 void expect_pytorch_module(const std::string& group, const std::string& name, nn::Module& module,
                            const ModuleCall& call) {
   SCOPED_TRACE(name);
   const Fixture fixture = Fixture::load(group, name);
-  expect_case(fixture, module, call, kFloat64, 1e-10);
-  expect_case(fixture, module, call, kFloat32, 1e-5);
+  for_each_device([&](Device device) {
+    expect_case(fixture, module, call, kFloat64, device, 1e-10);
+    expect_case(fixture, module, call, kFloat32, device, 1e-5);
+  });
+  module.to(Device::cpu());
 }
 
 void randomize(nn::Module& module, uint64_t seed) {
@@ -108,7 +125,8 @@ void randomize(nn::Module& module, uint64_t seed) {
     std::vector<double> values = random_numbers((*parameter)->elements(), ++seed);
     for (double& value : values) value /= 4;
     const Array array = Array::of<double>((*parameter)->shape(), values);
-    (*parameter)->assign(Tensor(array.to(kFloat32).to((*parameter)->dtype())));
+    const Tensor& own = parameter->tensor();
+    (*parameter)->assign(Tensor(array.to(kFloat32).to(own.dtype()).to(own.device())));
   }
 }
 
@@ -122,13 +140,18 @@ void check_module(nn::Module& module,
   EXPECT_GT(result.checked, 0);
 
   const RandomState random = default_generator().state();
-  const Numbers in_double = numbers_of(module, function, inputs, kFloat64);
-  default_generator().restore(random);
-  const Numbers in_float = numbers_of(module, function, inputs, kFloat32);
+  const auto numbers = [&](DType dtype, Device device) {
+    default_generator().restore(random);
+    return numbers_of(module, function, inputs, dtype, device);
+  };
+  const Numbers in_double = numbers(kFloat64, Device::cpu());
+  for_each_device([&](Device device) {
+    if (device != Device::cpu()) expect_same_numbers(numbers(kFloat64, device), in_double, 1e-10);
+    expect_same_numbers(numbers(kFloat32, device), in_double, 1e-5);
+  });
+  module.to(Device::cpu());
   for (const auto& [name, values] : in_double) {
     SCOPED_TRACE(name);
-    expect_near(Tensor::of<double>({static_cast<int64_t>(values.size())}, in_float.at(name)),
-                values, 1e-5 * std::max(1.0, largest_of(values)));
     EXPECT_TRUE(std::isfinite(largest_of(values)));
     if (!name.starts_with("parameter ")) continue;
     if (name.ends_with("key/bias")) {

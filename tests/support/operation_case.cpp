@@ -8,6 +8,7 @@
 #include "framework/core/profiler.h"
 #include "framework/core/random.h"
 #include "framework/tensor/gradcheck.h"
+#include "tests/support/devices.h"
 
 namespace gs::test {
 namespace {
@@ -38,8 +39,8 @@ struct Run {
 class Checks {
  public:
   Checks(const Operation& operation, const Tensors& inputs, const Reference& reference,
-         const OperationOptions& options)
-      : operation_(operation), reference_(reference), options_(options) {
+         const OperationOptions& options, Device device = Device::cpu())
+      : operation_(operation), reference_(reference), options_(options), device_(device) {
     for (const Tensor& input : inputs) {
       const bool floating = is_floating(input.dtype());
       inputs_.push_back(floating ? Tensor(input.value().to(kFloat32)) : input.detach());
@@ -55,8 +56,20 @@ class Checks {
       check_gradients();
       check_single_precision();
       check_each_gradient_alone();
-      for (size_t i = 0; i < inputs_.size(); ++i) check_change_in_place(i);
-      check_change_in_place(inputs_.size());
+      check_all_changes_in_place();
+    }
+    return std::move(faults_);
+  }
+
+  // On another device what `on_cpu` computes is the reference, which spares the differences.
+  std::vector<std::string> run_against(const Checks& on_cpu) {
+    check_values();
+    check_without_gradient();
+    compare_runs(kFloat64, on_cpu, 1e-10);
+    compare_runs(kFloat32, on_cpu, options_.float_tolerance);
+    if (options_.has_gradient && any_floating_) {
+      check_each_gradient_alone();
+      check_all_changes_in_place();
     }
     return std::move(faults_);
   }
@@ -72,7 +85,7 @@ class Checks {
     Tensors result;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const bool floating = is_floating(inputs_[i].dtype());
-      Tensor copy(floating ? inputs_[i].value().to(dtype).clone() : inputs_[i].value().clone());
+      Tensor copy((floating ? inputs_[i].value().to(dtype) : inputs_[i].value()).to(device_));
       if (floating && options_.has_gradient && (leaf < 0 || leaf == static_cast<int>(i)))
         copy.set_needs_grad();
       result.push_back(copy);
@@ -89,7 +102,7 @@ class Checks {
       const double size = 0.25 + 0.75 * unit_float(words[0]);
       values.push_back(static_cast<double>(static_cast<float>(words[1] & 1 ? size : -size)));
     }
-    return Tensor(Array::of<double>(y.shape(), values).to(y.dtype()));
+    return Tensor(Array::of<double>(y.shape(), values).to(y.dtype()).to(y.device()));
   }
 
   static Run collect(const Tensor& y, const Tensors& inputs) {
@@ -134,7 +147,7 @@ class Checks {
 
   // Nothing is recorded without need, inputs are only read, and nothing stays behind.
   void check_without_gradient() {
-    const int64_t nodes = live_nodes(), bytes = memory_figures().live;
+    const int64_t nodes = live_nodes(), bytes = memory_figures(device_).live;
     {
       const NoGrad no_grad;
       const Tensors inputs = fresh(kFloat32);
@@ -157,8 +170,8 @@ class Checks {
           fault("input {} was changed", i);
     }
     if (live_nodes() != nodes) fault("{} nodes are left alive", live_nodes() - nodes);
-    if (memory_figures().live != bytes)
-      fault("{} bytes are left alive", memory_figures().live - bytes);
+    if (memory_figures(device_).live != bytes)
+      fault("{} bytes are left alive", memory_figures(device_).live - bytes);
   }
 
   // Whatever runs backward is timed under the same name when it runs forward.
@@ -219,6 +232,30 @@ class Checks {
     }
   }
 
+  // The result and all gradients as on the CPU, in the same type and on this device.
+  void compare_runs(DType dtype, const Checks& on_cpu, double tolerance) {
+    const Run here = run_once(dtype), there = on_cpu.run_once(dtype);
+    const std::string precision = name_of(dtype);
+    compare_tensors(precision + " result", here.y, there.y, tolerance);
+    for (size_t i = 0; i < here.gradients.size(); ++i) {
+      compare_tensors(fmt::format("{} gradient of input {}", precision, i), here.gradients[i],
+                      there.gradients[i], tolerance);
+    }
+  }
+
+  void compare_tensors(const std::string& what, const Tensor& here, const Tensor& there,
+                       double tolerance) {
+    if (here.defined() != there.defined())
+      return fault("{} is there on {} alone", what,
+                   here.defined() ? here.device() : there.device());
+    if (!here.defined()) return;
+    if (here.device() != device_) fault("{} is on {}", what, here.device());
+    if (here.shape() != there.shape() || here.dtype() != there.dtype())
+      return fault("{} is {} {}, on the CPU {} {}", what, here.shape(), here.dtype(), there.shape(),
+                   there.dtype());
+    compare(what, here.values<double>(), there.values<double>(), tolerance);
+  }
+
   // Gradients that nobody needs are left out; this must not change the others.
   void check_each_gradient_alone() {
     const Run all = run_once(kFloat64);
@@ -234,6 +271,10 @@ class Checks {
     }
   }
 
+  void check_all_changes_in_place() {
+    for (size_t i = 0; i <= inputs_.size(); ++i) check_change_in_place(i);
+  }
+
   // After the forward pass changes input number `changed`, or the result for the number after the
   // last. What matters is that no gradient is wrong in silence.
   void check_change_in_place(size_t changed) {
@@ -245,9 +286,9 @@ class Checks {
     const std::string what = is_result ? "the result" : fmt::format("input {}", changed);
     Tensor target = (is_result ? y : inputs[changed]).detach();
     if (is_floating(target.dtype())) {
-      target.add_in_place(Tensor(Array::full(target.shape(), 0.75, target.dtype())));
+      target.add_in_place(Tensor(Array::full(target.shape(), 0.75, target.dtype(), device_)));
     } else {
-      target.assign(Tensor(Array::zeros(target.shape(), target.dtype())));
+      target.assign(Tensor(Array::zeros(target.shape(), target.dtype(), device_)));
     }
     try {
       y.backward(upstream_of(y));
@@ -264,12 +305,20 @@ class Checks {
   }
 
   const Operation& operation_;
-  const Reference& reference_;
+  const Reference reference_;
   const OperationOptions& options_;
-  Tensors inputs_;  // floating ones in float32
+  const Device device_;
+  Tensors inputs_;  // on the CPU, floating ones in float32
   bool any_floating_ = false;
   std::vector<std::string> faults_;
 };
+
+void report(const std::string& name, const Tensors& inputs,
+            const std::vector<std::string>& faults) {
+  std::string shapes;
+  for (const Tensor& input : inputs) shapes += fmt::format(" {} {}", input.shape(), input.dtype());
+  for (const std::string& fault : faults) ADD_FAILURE() << name << " of" << shapes << ": " << fault;
+}
 
 }  // namespace
 
@@ -279,12 +328,23 @@ std::vector<std::string> faults_of_operation(const Operation& operation, const T
   return Checks(operation, inputs, reference, options).run();
 }
 
+std::vector<std::string> faults_on_cuda(const Operation& operation, const Tensors& inputs,
+                                        const Reference& reference,
+                                        const OperationOptions& options) {
+  return Checks(operation, inputs, reference, options, Device::cuda())
+      .run_against(Checks(operation, inputs, reference, options));
+}
+
+void check_on_cuda(const std::string& name, const Operation& operation, const Tensors& inputs,
+                   const OperationOptions& options) {
+  report(name + " on CUDA", inputs, faults_on_cuda(operation, inputs, {}, options));
+}
+
 void check_operation(const std::string& name, const Operation& operation, const Tensors& inputs,
                      const Reference& reference, const OperationOptions& options) {
-  std::string shapes;
-  for (const Tensor& input : inputs) shapes += fmt::format(" {} {}", input.shape(), input.dtype());
-  for (const std::string& fault : faults_of_operation(operation, inputs, reference, options))
-    ADD_FAILURE() << name << " of" << shapes << ": " << fault;
+  report(name, inputs, faults_of_operation(operation, inputs, reference, options));
+  if (!reason_without_cuda().empty()) return;
+  report(name + " on CUDA", inputs, faults_on_cuda(operation, inputs, reference, options));
 }
 
 }  // namespace gs::test

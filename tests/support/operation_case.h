@@ -28,15 +28,27 @@ struct OperationOptions {
 // Checked: float64 against the reference (if any); gradients against differences; float32 against
 // float64; each gradient alone against all together; no input, no upstream gradient changed; no
 // node and no memory left; and that a change in place of an input or the result, after it was
-// computed, makes backward throw or leaves all gradients as they were.
+// computed, makes backward throw or leaves all gradients as they were. The same again on a CUDA
+// device where one is, with the gradients of the CPU in place of differences: the operation must
+// give its result on the device of its inputs.
 void check_operation(const std::string& name, const Operation& operation,
                      const std::vector<Tensor>& inputs, const Reference& reference = {},
                      const OperationOptions& options = {});
 
-// What check_operation finds wrong, one line each; empty when all is well.
+// The part of check_operation that runs on a CUDA device, against the CPU. Here the operation may
+// draw random numbers, if it makes their generator itself.
+void check_on_cuda(const std::string& name, const Operation& operation,
+                   const std::vector<Tensor>& inputs, const OperationOptions& options = {});
+
+// What check_operation finds wrong on the CPU, and on a CUDA device, one line each; empty when all
+// is well.
 std::vector<std::string> faults_of_operation(const Operation& operation,
                                              const std::vector<Tensor>& inputs,
                                              const Reference& reference = {},
                                              const OperationOptions& options = {});
+std::vector<std::string> faults_on_cuda(const Operation& operation,
+                                        const std::vector<Tensor>& inputs,
+                                        const Reference& reference = {},
+                                        const OperationOptions& options = {});
 
 }  // namespace gs::test

@@ -4,19 +4,22 @@
 
 #include <set>
 
+#include "tests/support/devices.h"
 #include "tests/support/numbers.h"
 
 namespace gs::test {
 namespace {
 
-void expect_case(FixtureOperation operation, const Fixture& fixture, DType dtype,
+void expect_case(FixtureOperation operation, const Fixture& fixture, DType dtype, Device device,
                  double tolerance) {
-  const FixtureInputs inputs(fixture, dtype);
+  const FixtureInputs inputs(fixture, dtype, device);
   const Tensor y = operation(inputs, fixture);
   const FixtureArray& expected = fixture.array("outputs/output");
   EXPECT_EQ(y.shape(), expected.shape);
+  EXPECT_EQ(y.device(), device);
   expect_near(y, expected.values, tolerance);
-  y.backward(Tensor(Array::of<double>(y.shape(), fixture.array("upstream").values).to(dtype)));
+  const Array upstream = Array::of<double>(y.shape(), fixture.array("upstream").values);
+  y.backward(Tensor(upstream.to(dtype).to(device)));
   for (const auto& [name, tensor] : inputs.all()) {
     if (!tensor.needs_grad()) continue;
     SCOPED_TRACE(name);
@@ -27,11 +30,12 @@ void expect_case(FixtureOperation operation, const Fixture& fixture, DType dtype
 
 }  // namespace
 
-FixtureInputs::FixtureInputs(const Fixture& fixture, DType dtype) : fixture_(fixture) {
+FixtureInputs::FixtureInputs(const Fixture& fixture, DType dtype, Device device)
+    : fixture_(fixture), device_(device) {
   for (const std::string& name : fixture.names("inputs")) {
     const FixtureArray& array = fixture.array("inputs/" + name);
     const Array values = Array::of<double>(array.shape, array.values);
-    Tensor tensor(values.to(is_floating(array.dtype) ? dtype : array.dtype));
+    Tensor tensor(values.to(is_floating(array.dtype) ? dtype : array.dtype).to(device));
     if (fixture.has("gradients/" + name)) tensor.set_needs_grad();
     tensors_.emplace(name, tensor);
   }
@@ -44,8 +48,10 @@ void expect_pytorch_agrees(const std::map<std::string, FixtureOperation>& operat
     if (operation == operations.end()) continue;
     seen.insert(fixture.operation());
     SCOPED_TRACE(fixture.name());
-    expect_case(operation->second, fixture, kFloat64, 1e-10);  // the file holds 12 digits
-    expect_case(operation->second, fixture, kFloat32, 1e-5);
+    for_each_device([&](Device device) {
+      expect_case(operation->second, fixture, kFloat64, device, 1e-10);  // the file has 12 digits
+      expect_case(operation->second, fixture, kFloat32, device, 1e-5);
+    });
   }
   EXPECT_EQ(seen.size(), operations.size());
 }
