@@ -65,9 +65,10 @@ void run_hooks(Node& node) {
   for (const auto& hook : node.hooks) {
     const Array changed = hook(node.pending);
     if (!changed.defined()) continue;
-    check(changed.shape() == node.shape && changed.dtype() == node.dtype,
-          "gradient hook of {}: must return {} {}, got {} {}", node.name, node.shape, node.dtype,
-          changed.shape(), changed.dtype());
+    check(changed.shape() == node.shape && changed.dtype() == node.dtype &&
+              changed.device() == node.device,
+          "gradient hook of {}: must return {} {} on {}, got {} {} on {}", node.name, node.shape,
+          node.dtype, node.device, changed.shape(), changed.dtype(), changed.device());
     node.pending = changed;
   }
 }
