@@ -26,11 +26,15 @@ constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint64
 struct RandomStream {
   uint64_t seed = 0;
   uint64_t number = 0;
+  // Where defined, in the memory of the device that reads the stream: is added to the number, so
+  // that recorded work reads another stream each time it is replayed. See RelativeStreams.
+  const uint64_t* base = nullptr;
 
   // Four words for the elements 4 * block to 4 * block + 3.
   constexpr std::array<uint32_t, 4> words(uint64_t block) const {
+    const uint64_t place = base == nullptr ? number : number + *base;
     return philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32),
-                   static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32)},
+                   static_cast<uint32_t>(place), static_cast<uint32_t>(place >> 32)},
                   seed);
   }
 };
@@ -51,12 +55,33 @@ class Generator {
  public:
   explicit Generator(uint64_t seed = 0) : state_{seed, 0} {}
 
-  RandomStream next() { return {state_.seed, state_.next_stream++}; }
+  RandomStream next();
   RandomState state() const { return state_; }
   void restore(RandomState state) { state_ = state; }
 
  private:
   RandomState state_;
+};
+
+// While one lives in a thread, the streams of `generator` count from *base, which stands in the
+// memory of a device; other generators refuse to draw. For device work that is recorded once and
+// replayed: what a replay draws are the streams of a first run if *base is the number of its first
+// one. In the end the generator is as before.
+class RelativeStreams {
+ public:
+  RelativeStreams(Generator& generator, const uint64_t* base);
+  ~RelativeStreams();
+  RelativeStreams(const RelativeStreams&) = delete;
+  RelativeStreams& operator=(const RelativeStreams&) = delete;
+
+  uint64_t drawn() const { return generator_.state().next_stream - before_.next_stream; }
+
+ private:
+  friend class Generator;
+
+  Generator& generator_;
+  const RandomState before_;
+  const uint64_t* const base_;
 };
 
 // The generator behind randn, dropout and the initialisers where none is given.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/support.h"
+
 namespace gs {
 namespace {
 
@@ -23,6 +25,43 @@ TEST(Generator, RestoresItsState) {
   generator.restore(state);
   const RandomStream b = generator.next();
   EXPECT_EQ(a.words(5), b.words(5));
+}
+
+TEST(RelativeStreams, CountFromTheirBaseAndLeaveTheGeneratorAsItWas) {
+  Generator generator(7);
+  for (int i = 0; i < 3; ++i) generator.next();
+  const RandomState before = generator.state();
+  uint64_t base = 0;
+  RandomStream first, second;
+  {
+    const RelativeStreams relative(generator, &base);
+    first = generator.next();
+    second = generator.next();
+    EXPECT_EQ(relative.drawn(), 2u);
+  }
+  EXPECT_EQ(generator.state(), before);
+  // The next streams, and those of a later step, whatever the words' place.
+  for (const uint64_t start : {before.next_stream, uint64_t{1} << 40}) {
+    base = start;
+    generator.restore({7, start});
+    EXPECT_EQ(first.words(5), generator.next().words(5));
+    EXPECT_EQ(second.words(1ull << 33), generator.next().words(1ull << 33));
+  }
+}
+
+TEST(RelativeStreams, RefuseOtherGeneratorsAndNesting) {
+  Generator generator(1), other(2);
+  const uint64_t base = 0;
+  {
+    const RelativeStreams relative(generator, &base);
+    EXPECT_EQ(test::error_of([&] { other.next(); }),
+              "random: work that is recorded draws from another generator than the recorder's; use "
+              "one generator");
+    EXPECT_EQ(test::error_of([&] { RelativeStreams(other, &base); }),
+              "random: streams are relative already; end that first");
+  }
+  EXPECT_EQ(other.next().base, nullptr);
+  EXPECT_EQ(other.state().next_stream, 1u);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "framework/backend/cpu/arena.h"
 #include "framework/backend/instruction_set.h"
+#include "framework/backend/memory_pool.h"
 
 namespace gs::backend {
 namespace {
@@ -128,6 +129,9 @@ void deallocate(Cpu, void* data, int64_t bytes) {
 MemoryFigures memory_figures(Cpu) { return cache().figures(); }
 void release_cached_memory(Cpu) { cache().release(); }
 void reset_peak_memory(Cpu) { cache().reset_peak(); }
+
+std::shared_ptr<MemoryPool> new_memory_pool(Cpu) { return nullptr; }
+MemoryPool* use_memory_pool(Cpu, MemoryPool*) { return nullptr; }
 
 void copy_from_host(Cpu, void* data, const void* host, int64_t bytes) {
   if (bytes > 0) std::memcpy(data, host, static_cast<size_t>(bytes));

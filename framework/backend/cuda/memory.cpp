@@ -4,12 +4,24 @@
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "framework/backend/cuda/runtime.h"
+#include "framework/backend/memory_pool.h"
 
 namespace gs::backend {
+
+// Its free blocks, by size.
+struct MemoryPool {
+  Cuda device;
+  std::map<int64_t, std::vector<void*>> free = {};
+};
+
 namespace {
+
+thread_local MemoryPool* pool_in_use = nullptr;
 
 constexpr int64_t kGranule = 512;
 constexpr int64_t kLarge = int64_t{1} << 20;  // blocks from here on come in whole granules of 2 MiB
@@ -23,13 +35,15 @@ class Cache {
 
   void* take(int64_t bytes) {
     const int64_t size = block_bytes(bytes);
+    MemoryPool* const pool = own_pool_in_use();
     const std::lock_guard lock(mutex_);
-    void* data = take_free(size);
+    void* data = take_free(pool != nullptr ? pool->free : free_, size);
     if (data == nullptr) data = take_new(size);
     check(
         data != nullptr,
         "memory: cannot allocate {} bytes on cuda:{}, {} are in use; use a smaller batch or model",
         bytes, device_.index, figures_.live);
+    if (pool != nullptr) owners_[data] = pool;
     figures_.live += size;
     figures_.peak = std::max(figures_.peak, figures_.live);
     return data;
@@ -39,12 +53,25 @@ class Cache {
     const int64_t size = block_bytes(bytes);
     const std::lock_guard lock(mutex_);
     figures_.live -= size;
-    if (!keeps_) {
+    const auto found = owners_.find(data);
+    MemoryPool* pool = found == owners_.end() ? nullptr : found->second;
+    // A recording that knows the block may write to it again.
+    if (pool == nullptr && capturing()) owners_[data] = pool = own_pool_in_use();
+    if (pool == nullptr && !keeps_) {
       check_cuda(cudaFreeAsync(data, stream_of(device_)), "cudaFreeAsync");
       return;
     }
     figures_.cached += size;
-    free_[size].push_back(data);
+    (pool != nullptr ? pool->free : free_)[size].push_back(data);
+  }
+
+  // What the pool has free becomes common memory, and what is still in use will.
+  void dissolve(const MemoryPool& pool) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(owners_, [&](const auto& owned) { return owned.second == &pool; });
+    for (const auto& [size, blocks] : pool.free)
+      free_[size].insert(free_[size].end(), blocks.begin(), blocks.end());
+    if (!keeps_) release_free();
   }
 
   void release() {
@@ -70,9 +97,14 @@ class Cache {
     return (bytes + granule - 1) / granule * granule;
   }
 
-  void* take_free(int64_t size) {
-    const auto found = free_.lower_bound(size);
-    if (found == free_.end() || found->first != size || found->second.empty()) return nullptr;
+  MemoryPool* own_pool_in_use() const {
+    const bool own = pool_in_use != nullptr && pool_in_use->device.index == device_.index;
+    return own ? pool_in_use : nullptr;
+  }
+
+  void* take_free(std::map<int64_t, std::vector<void*>>& free, int64_t size) {
+    const auto found = free.find(size);
+    if (found == free.end() || found->second.empty()) return nullptr;
     void* const data = found->second.back();
     found->second.pop_back();
     figures_.cached -= size;
@@ -100,9 +132,9 @@ class Cache {
     stream_of(device_);
     for (auto& [size, blocks] : free_) {
       for (void* data : blocks) check_cuda(cudaFree(data), "cudaFree");
+      figures_.cached -= size * static_cast<int64_t>(blocks.size());
     }
     free_.clear();
-    figures_.cached = 0;
   }
 
   const Cuda device_;
@@ -113,9 +145,16 @@ class Cache {
     return wish == nullptr || std::string_view(wish) != "0";
   }();
   std::mutex mutex_;
-  std::map<int64_t, std::vector<void*>> free_;  // by size
+  std::map<int64_t, std::vector<void*>> free_;     // by size
+  std::unordered_map<void*, MemoryPool*> owners_;  // of the blocks of pools
   MemoryFigures figures_;
 };
+
+void refuse_in_recording() {
+  check(!capturing(),
+        "memory: a step that is recorded copies between host and device; keep what it needs on the "
+        "device");
+}
 
 // Never destroyed: arrays with static lifetime may outlive any other static object.
 Cache& cache_of(Cuda device) {
@@ -142,8 +181,18 @@ MemoryFigures memory_figures(Cuda device) { return cache_of(device).figures(); }
 void release_cached_memory(Cuda device) { cache_of(device).release(); }
 void reset_peak_memory(Cuda device) { cache_of(device).reset_peak(); }
 
+std::shared_ptr<MemoryPool> new_memory_pool(Cuda device) {
+  return {new MemoryPool{device}, [](MemoryPool* pool) {
+            cache_of(pool->device).dissolve(*pool);
+            delete pool;
+          }};
+}
+
+MemoryPool* use_memory_pool(Cuda, MemoryPool* pool) { return std::exchange(pool_in_use, pool); }
+
 void copy_from_host(Cuda device, void* data, const void* host, int64_t bytes) {
   if (bytes == 0) return;
+  refuse_in_recording();
   const cudaStream_t stream = stream_of(device);
   check_cuda(
       cudaMemcpyAsync(data, host, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream),
@@ -153,6 +202,7 @@ void copy_from_host(Cuda device, void* data, const void* host, int64_t bytes) {
 
 void copy_to_host(Cuda device, void* host, const void* data, int64_t bytes) {
   if (bytes == 0) return;
+  refuse_in_recording();
   const cudaStream_t stream = stream_of(device);
   check_cuda(
       cudaMemcpyAsync(host, data, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream),

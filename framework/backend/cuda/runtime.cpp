@@ -7,6 +7,7 @@ namespace gs::backend {
 namespace {
 
 constexpr int kMostDevices = 64;
+thread_local bool is_capturing = false;
 
 struct DeviceState {
   std::once_flag once;
@@ -64,6 +65,9 @@ cudaStream_t stream_of(Cuda device) {
 void synchronize(Cuda device) {
   check_cuda(cudaStreamSynchronize(stream_of(device)), "cudaStreamSynchronize");
 }
+
+bool capturing() { return is_capturing; }
+void set_capturing(bool capturing) { is_capturing = capturing; }
 
 int multiprocessors(Cuda device) {
   stream_of(device);

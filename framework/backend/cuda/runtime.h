@@ -19,6 +19,11 @@ cudaStream_t stream_of(Cuda device);
 // Waits until the device has done all that was asked of it.
 void synchronize(Cuda device);
 
+// Whether what this thread asks of its device is recorded instead of done, so that nothing can be
+// waited for and no memory that the recording knows may go to others.
+bool capturing();
+void set_capturing(bool capturing);
+
 // How many streaming multiprocessors the device has.
 int multiprocessors(Cuda device);
 
