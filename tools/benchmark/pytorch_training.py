@@ -20,8 +20,11 @@ from torch import nn
 CONFIGS = {  # width, feed-forward, heads, encoder layers, decoder layers, vocabulary
     "tiny": (128, 256, 4, 4, 4, 6000),
     "small": (256, 1024, 8, 3, 3, 8000),
+    "base": (512, 2048, 8, 6, 6, 37000),
+    "big": (1024, 4096, 16, 6, 6, 33000),
 }
 PAD, BOS, EOS = 0, 1, 2
+CAUSAL = "causal"  # in place of a mask
 
 
 class Attention(nn.Module):
@@ -38,7 +41,8 @@ class Attention(nn.Module):
         else:
             q, k, v = self.q(x).chunk(3, -1)
         q, k, v = (t.unflatten(-1, (self.heads, -1)).transpose(1, 2) for t in (q, k, v))  # (B, H, T, D)
-        y = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+        causal = allowed is CAUSAL
+        y = F.scaled_dot_product_attention(q, k, v, None if causal else allowed, is_causal=causal)
         return self.out(y.transpose(1, 2).flatten(-2))
 
 

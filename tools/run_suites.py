@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Runs each test suite of a GoogleTest program in a process of its own, several side by side, so
+that one that crashes, hangs or breaks the device hides nothing of the others. Prints what failed
+and a JSON line; everything the tests said goes to --log. Exits 1 if anything failed.
+
+usage: tools/run_suites.py bin/gradstone_tests --log tests.log
+       tools/run_suites.py bin/gradstone_tests --log racecheck.log --filter '*Cuda*' \\
+           --wrapper compute-sanitizer --tool racecheck --error-exitcode 9
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+RESULT = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:,| \(|$)", re.MULTILINE)
+
+
+def suites(program, pattern):
+    """{suite: its tests}"""
+    done = subprocess.run([program, "--gtest_list_tests", f"--gtest_filter={pattern}"],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"run_suites: {program} does not run: {(done.stderr or done.stdout).strip()[-500:]}")
+    found, suite = {}, None
+    for line in done.stdout.splitlines():
+        name = line.split("#")[0].rstrip()
+        if line.startswith("  "):
+            found[suite].append(suite + name.strip())
+        elif name.endswith("."):
+            suite = name
+            found[suite] = []
+    return found
+
+
+def run_suite(arguments, suite, tests, deadline):
+    """(suite, {test: how it ended}, output)"""
+    if time.monotonic() >= deadline:
+        return suite, dict.fromkeys(tests, "not reached"), ""
+    command = [*arguments.wrapper, arguments.program, f"--gtest_filter={':'.join(tests)}"]
+    try:
+        limit = min(arguments.timeout, max(1, deadline - time.monotonic()))
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit)
+        output, status = done.stdout + done.stderr, done.returncode
+    except subprocess.TimeoutExpired as error:
+        parts = [part.decode(errors="replace") for part in (error.stdout, error.stderr) if part]
+        output, status = "".join(parts) + f"\nno end after {limit:.0f} s\n", "timeout"
+    ended = {name: how.lower() for how, name in RESULT.findall(output)}
+    lost = {"timeout": "timed out"}.get(status, f"crashed ({status})")
+    results = {test: ended.get(test, lost) for test in tests}
+    if status not in (0, "timeout") and all(how in ("ok", "skipped") for how in results.values()):
+        results[suite + "*"] = f"ended with {status}"  # what the wrapper found
+    return suite, results, output
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--filter", default="*", help="as --gtest_filter takes it")
+    parser.add_argument("--log", required=True)
+    parser.add_argument("--jobs", type=int, default=8)
+    parser.add_argument("--timeout", type=float, default=60, help="seconds of a suite")
+    parser.add_argument("--deadline", type=float, default=1e9, help="seconds after which none begins")
+    parser.add_argument("--part", default="tests", help="the name in the JSON line")
+    parser.add_argument("--wrapper", nargs=argparse.REMAINDER, default=[],
+                        help="a command to run the program under; last")
+    arguments = parser.parse_args()
+    deadline = time.monotonic() + arguments.deadline
+    found = suites(arguments.program, arguments.filter)
+    if not found:
+        sys.exit(f"run_suites: no test of {arguments.program} matches {arguments.filter}")
+    counts = {}
+    with open(arguments.log, "w") as log, ThreadPoolExecutor(arguments.jobs) as pool:
+        for suite, results, output in pool.map(
+                lambda item: run_suite(arguments, *item, deadline), found.items()):
+            log.write(f"==== {suite}\n{output}\n")
+            for test, how in results.items():
+                kind = how.split(" (")[0] if how.startswith("crashed") else how.split(" with")[0]
+                counts[kind] = counts.get(kind, 0) + 1
+                if how not in ("ok", "skipped", "not reached"):
+                    print(f"{test}: {how}", flush=True)
+    print(json.dumps({"part": arguments.part, "program": arguments.program, **counts}))
+    sys.exit(any(kind not in ("ok", "skipped", "not reached") for kind in counts))
+
+
+if __name__ == "__main__":
+    main()
