@@ -1,13 +1,16 @@
 # Where the CUDA backend comes from: GS_CUDA is NVCC, EMULATED or empty. EMULATED compiles the same
 # sources as C++ for tests/cuda_emulation, which runs kernels on the CPU; it needs the toolkit's
-# headers alone.
+# headers alone. EMULATED_IF_FOUND leaves the backend out where they are missing.
 set(GS_CUDA "")
-if(GS_WITH_CUDA STREQUAL "EMULATED")
-  find_path(GS_CUDA_INCLUDE cuda_runtime.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
-  if(NOT GS_CUDA_INCLUDE)
+if(GS_WITH_CUDA MATCHES "^EMULATED(_IF_FOUND)?$")
+  find_path(GS_CUDA_INCLUDE cublasLt.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
+  if(GS_CUDA_INCLUDE)
+    set(GS_CUDA EMULATED)
+  elseif(GS_WITH_CUDA STREQUAL "EMULATED")
     message(FATAL_ERROR "GS_WITH_CUDA: EMULATED needs the CUDA Toolkit's headers, got none; set CUDA_HOME or use OFF")
+  else()
+    message(NOTICE "CUDA: the CUDA Toolkit's headers are missing, so its emulation is left out; set CUDA_HOME")
   endif()
-  set(GS_CUDA EMULATED)
 elseif(GS_WITH_CUDA STREQUAL "ON" OR GS_WITH_CUDA STREQUAL "AUTO")
   # nvcc often lies where no PATH leads.
   if(NOT DEFINED CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
@@ -42,8 +45,14 @@ elseif(GS_WITH_CUDA STREQUAL "ON" OR GS_WITH_CUDA STREQUAL "AUTO")
     message(STATUS "CUDA: no nvcc, so only the CPU is built for; put it on PATH or set CUDACXX")
   endif()
 elseif(NOT GS_WITH_CUDA STREQUAL "OFF")
-  message(FATAL_ERROR "GS_WITH_CUDA: must be AUTO, ON, OFF or EMULATED, got ${GS_WITH_CUDA}")
+  message(FATAL_ERROR "GS_WITH_CUDA: must be AUTO, ON, OFF, EMULATED or EMULATED_IF_FOUND, got ${GS_WITH_CUDA}")
 endif()
+
+# Compiles kernels as C++ for the emulation; to be called in the folder of their target.
+function(gs_emulate_cuda)
+  set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
+    "-x;c++;-include;${PROJECT_SOURCE_DIR}/tests/cuda_emulation/emulation.h;-Wno-unknown-pragmas")
+endfunction()
 
 # Adds framework/backend/cuda to the library.
 function(gs_add_cuda_backend target)
@@ -51,11 +60,18 @@ function(gs_add_cuda_backend target)
   target_sources(${target} PRIVATE ${kernels})
   target_compile_definitions(${target} PUBLIC GS_WITH_CUDA)
   if(GS_CUDA STREQUAL "EMULATED")
-    file(GLOB emulation CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cuda_emulation/*.cpp)
+    set(folder ${PROJECT_SOURCE_DIR}/tests/cuda_emulation)
+    file(GLOB emulation CONFIGURE_DEPENDS ${folder}/*.cpp)
     target_sources(${target} PRIVATE ${emulation})
     target_include_directories(${target} SYSTEM PRIVATE ${GS_CUDA_INCLUDE})
-    set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
-      "-x;c++;-include;${PROJECT_SOURCE_DIR}/tests/cuda_emulation/cusim.h;-Wno-unknown-pragmas")
+    gs_emulate_cuda(${kernels})
+    if(GS_SANITIZE STREQUAL "THREAD")
+      # The executor tells the sanitizer which thread runs; it must not be taken for one.
+      set(executor ${folder}/executor.cpp ${folder}/fibers.cpp ${folder}/block.cpp ${folder}/warp.cpp
+                   ${folder}/async_copy.cpp)
+      set_source_files_properties(${executor} PROPERTIES COMPILE_OPTIONS "-fno-sanitize=thread"
+                                  COMPILE_DEFINITIONS GS_THREAD_SANITIZER)
+    endif()
   else()
     # Warnings are errors. cudafe turns fmt's consteval into what g++ refuses.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:

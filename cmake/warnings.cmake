@@ -6,10 +6,14 @@ function(gs_compile_options target)
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror -Wno-restrict -fno-math-errno -fno-trapping-math>
     $<$<CONFIG:Release>:-O3>)
   if(GS_SANITIZE)
+    set(sanitizers address,undefined)
+    if(GS_SANITIZE STREQUAL "THREAD")
+      set(sanitizers thread)
+    endif()
     # Instrumented code brings false warnings (the compiler's manual says so): other builds judge.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-w -O1 -g1
-      -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer>)
-    target_link_options(${target} PRIVATE -fsanitize=address,undefined)
+      -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+    target_link_options(${target} PRIVATE -fsanitize=${sanitizers})
   endif()
 endfunction()
 

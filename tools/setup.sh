@@ -10,16 +10,18 @@ build=(
   libsentencepiece-dev zlib1g-dev
 )
 tests=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-h5py python3-numpy)
+race=(clang-14 libclang-rt-14-dev libomp-14-dev)
 checks=(clang-format-14 clang-tidy-14 libomp-14-dev)
 
 usage() {
   cat <<EOF
-usage: tools/setup.sh [--tests] [--checks]
+usage: tools/setup.sh [--tests] [--race] [--checks]
 
 Installs with apt-get, as root or with sudo, those packages that are missing; says nothing where
 all are there.
   always     ${build[*]}
   --tests    ${tests[*]}
+  --race     ${race[*]}
   --checks   ${checks[*]}
 EOF
 }
@@ -28,6 +30,7 @@ wanted=("${build[@]}")
 for argument in "$@"; do
   case $argument in
     --tests) wanted+=("${tests[@]}") ;;
+    --race) wanted+=("${race[@]}") ;;
     --checks) wanted+=("${checks[@]}") ;;
     --help | -h) usage && exit 0 ;;
     *) echo "setup.sh: $argument: unknown option; see --help" >&2 && exit 2 ;;

@@ -9,7 +9,14 @@ usage: tools/test.sh [--no-setup] [--preset NAME] [ctest arguments]
 
 Installs what is missing (Debian 12), builds, and runs all tests in parallel.
   --no-setup       install nothing
-  --preset NAME    test (default), debug, or sanitize: address and undefined-behaviour sanitizers
+  --preset NAME    which build (default test):
+    test           optimised, for the CPU
+    debug          not optimised, for the CPU
+    emulate        optimised; CUDA kernels run on the CPU (tests/cuda_emulation/README.md)
+    sanitize       address and undefined-behaviour sanitizers; CUDA kernels run on the CPU where the
+                   CUDA Toolkit's headers are
+    race           clang's thread sanitizer, for missing barriers and races in CUDA kernels, which
+                   run on the CPU; give -R cuda, since all else is slow there and says nothing new
 
   tools/test.sh -R ops/          only the tests of the operations
   tools/test.sh --rerun-failed   only those that failed last time
@@ -30,7 +37,9 @@ while [[ $# -gt 0 ]]; do
   esac
 done
 
-if [[ $setup == yes ]]; then tools/setup.sh --tests; fi
+packages=(--tests)
+if [[ $preset == race ]]; then packages+=(--race); fi
+if [[ $setup == yes ]]; then tools/setup.sh "${packages[@]}"; fi
 jobs=$(nproc)
 folder=build/$preset
 
@@ -44,6 +53,13 @@ built=$SECONDS
 # opened at run time confuse the leak check where it follows thread-local memory.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return=1:strict_init_order=1:allocator_may_return_null=1:intercept_tls_get_addr=0}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
+
+# Each CUDA array in memory of exactly its size, so that accesses beyond it show.
+if [[ $preset == sanitize ]]; then export GRADSTONE_CUDA_CACHE=${GRADSTONE_CUDA_CACHE:-0}; fi
+# One thread: OpenBLAS is not instrumented, and its threads would seem to race.
+if [[ $preset == race ]]; then
+  export OMP_NUM_THREADS=1 TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:die_after_fork=0}
+fi
 
 echo "== Running the tests"
 status=0

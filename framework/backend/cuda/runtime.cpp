@@ -31,12 +31,12 @@ void open(Cuda device) {
 
 }  // namespace
 
-void check_cuda(cudaError_t status, const char* call, std::source_location where) {
+void check_cuda(cudaError_t status, const char* call, const char* file, int line) {
   if (status == cudaSuccess) [[likely]]
     return;
   cudaGetLastError();  // so that the next call does not report it once more
   fail("{}: CUDA error {} ({}) at {}:{}", call, static_cast<int>(status),
-       cudaGetErrorString(status), where.file_name(), where.line());
+       cudaGetErrorString(status), file, line);
 }
 
 int device_count(Cuda) {

@@ -2,15 +2,14 @@
 
 #include <cuda_runtime.h>
 
-#include <source_location>
-
 #include "framework/backend/backend.h"
 
 namespace gs::backend {
 
 // Throws Error that names the call, what the runtime says, file and line, unless all went well.
-void check_cuda(cudaError_t status, const char* call,
-                std::source_location where = std::source_location::current());
+// (clang 14 has no std::source_location.)
+void check_cuda(cudaError_t status, const char* call, const char* file = __builtin_FILE(),
+                int line = __builtin_LINE());
 
 // Makes the device current in this thread and gives the stream on which all its work runs, in
 // order. A device that is not there is refused.

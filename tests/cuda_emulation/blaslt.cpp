@@ -1,0 +1,305 @@
+// cuBLASLt's matrix product with its epilogues.
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/cuda_emulation/epilogue.h"
+#include "tests/cuda_emulation/options.h"
+#include "tests/cuda_emulation/runtime.h"
+
+struct cublasLtContext {};
+
+namespace gs::cuda_emulation {
+namespace {
+
+struct Layout {
+  Matrix matrix;
+  int32_t batch_count = 1;
+  int64_t batch_stride = 0;
+};
+struct Description {
+  cublasComputeType_t compute;
+  cudaDataType scale;
+  cublasOperation_t op_a = CUBLAS_OP_N, op_b = CUBLAS_OP_N;
+  int32_t pointers = CUBLASLT_POINTER_MODE_HOST;
+  Epilogue epilogue = {};
+};
+struct Preference {
+  uint64_t workspace_bytes = 0;
+};
+
+Layout& layout_of(cublasLtMatrixLayout_t layout) { return *reinterpret_cast<Layout*>(layout); }
+Description& description_of(cublasLtMatmulDesc_t description) {
+  return *reinterpret_cast<Description*>(description);
+}
+
+template <typename T>
+cublasStatus_t take(T& value, const void* from, size_t bytes) {
+  if (bytes != sizeof(T)) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&value, from, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+struct Matmul {
+  Description description;
+  Layout a, b, c, d;
+
+  Product product() const {
+    Product product;
+    product.transpose_a = description.op_a != CUBLAS_OP_N;
+    product.transpose_b = description.op_b != CUBLAS_OP_N;
+    product.a = a.matrix;
+    product.b = b.matrix;
+    product.c = c.matrix;
+    product.d = d.matrix;
+    return product;
+  }
+};
+
+// Null where the sizes fit, else what is wrong.
+const char* wrong_sizes(const Matmul& matmul) {
+  const Product product = matmul.product();
+  const Matrix &a = product.a, &b = product.b;
+  if (!a.valid() || !b.valid() || !product.c.valid() || !product.d.valid())
+    return "a leading dimension is smaller than the rows";
+  if ((product.transpose_a ? a.columns : a.rows) != product.m() ||
+      (product.transpose_b ? b.rows : b.columns) != product.n() ||
+      (product.transpose_b ? b.columns : b.rows) != product.k())
+    return "the sizes of A, B and D do not match";
+  if (product.c.rows != product.m() || product.c.columns != product.n())
+    return "C and D have different sizes";
+  for (const Layout* each : {&matmul.a, &matmul.b, &matmul.c}) {
+    if (each->batch_count != matmul.d.batch_count) return "batch counts differ";
+  }
+  return nullptr;
+}
+
+// The combinations of types in the table of cublasLtMatmul() that are emulated: all float32, all
+// float64, and A and B of 16 bits with C and D of the same type or float32.
+bool types_supported(const Matmul& matmul) {
+  const Description& description = matmul.description;
+  const cudaDataType a = matmul.a.matrix.type, d = matmul.d.matrix.type;
+  if (a != matmul.b.matrix.type || d != matmul.c.matrix.type) return false;
+  if (a == CUDA_R_64F)
+    return d == a && description.scale == CUDA_R_64F &&
+           (description.compute == CUBLAS_COMPUTE_64F ||
+            description.compute == CUBLAS_COMPUTE_64F_PEDANTIC);
+  const bool single = description.compute == CUBLAS_COMPUTE_32F ||
+                      description.compute == CUBLAS_COMPUTE_32F_PEDANTIC ||
+                      (a == CUDA_R_32F && description.compute == CUBLAS_COMPUTE_32F_FAST_TF32);
+  return single && description.scale == CUDA_R_32F && element_bytes(a) != 0 &&
+         (d == a || d == CUDA_R_32F);
+}
+
+cublasStatus_t examine(const Matmul& matmul) {
+  if (const char* const wrong = wrong_sizes(matmul)) {
+    const Product product = matmul.product();
+    explain(cudaErrorInvalidValue, "cublasLt: %s, got A %ld x %ld%s, B %ld x %ld%s, D %ld x %ld",
+            wrong, product.a.rows, product.a.columns, product.transpose_a ? "^T" : "",
+            product.b.rows, product.b.columns, product.transpose_b ? "^T" : "", product.m(),
+            product.n());
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (!types_supported(matmul)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const Epilogue& epilogue = matmul.description.epilogue;
+  if (const char* const wrong = epilogue.wrong(matmul.d.matrix.rows)) {
+    explain(cudaErrorInvalidValue, "cublasLt: epilogue %u: %s", epilogue.kind, wrong);
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  // cuBLASLt has no epilogues in float64, and this option takes away the others.
+  if (epilogue.kind != CUBLASLT_EPILOGUE_DEFAULT &&
+      (matmul.a.matrix.type == CUDA_R_64F || options().refuse_epilogues))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+void run(const Matmul& matmul, double alpha, double beta) {
+  Product product = matmul.product();
+  product.alpha = alpha;
+  product.beta = beta;
+  const Product first = product;
+  for (int32_t i = 0; i < matmul.d.batch_count; ++i) {
+    product.a = first.a.from(matmul.a.batch_stride * i);
+    product.b = first.b.from(matmul.b.batch_stride * i);
+    product.c = first.c.from(matmul.c.batch_stride * i);
+    product.d = first.d.from(matmul.d.batch_stride * i);
+    matmul.description.epilogue.multiply(product, i);
+  }
+}
+
+}  // namespace
+}  // namespace gs::cuda_emulation
+
+using namespace gs::cuda_emulation;
+
+extern "C" {
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = new cublasLtContext;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  delete handle;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description,
+                                        cublasComputeType_t compute, cudaDataType scale) {
+  *description =
+      reinterpret_cast<cublasLtMatmulDesc_t>(new Description{.compute = compute, .scale = scale});
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description) {
+  delete &description_of(description);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t which,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, size_t bytes) {
+  Description& description = description_of(which);
+  Epilogue& epilogue = description.epilogue;
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
+      return take(description.compute, value, bytes);
+    case CUBLASLT_MATMUL_DESC_SCALE_TYPE:
+      return take(description.scale, value, bytes);
+    case CUBLASLT_MATMUL_DESC_POINTER_MODE:
+      return take(description.pointers, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return take(description.op_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return take(description.op_b, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return take(epilogue.kind, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return take(epilogue.bias, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+      return take(epilogue.bias_type, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
+      return take(epilogue.bias_batch_stride, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+      return take(epilogue.aux, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+      return take(epilogue.aux_stride, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
+      return take(epilogue.aux_type, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
+      return take(epilogue.aux_batch_stride, value, bytes);
+    default:
+      explain(cudaErrorInvalidValue, "cublasLt: attribute %d is not emulated",
+              static_cast<int>(attribute));
+      return CUBLAS_STATUS_INVALID_VALUE;
+  }
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
+                                          uint64_t rows, uint64_t columns, int64_t stride) {
+  if (element_bytes(type) == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+  auto* const made = new Layout;
+  made->matrix = {nullptr, type, static_cast<int64_t>(rows), static_cast<int64_t>(columns), stride};
+  *layout = reinterpret_cast<cublasLtMatrixLayout_t>(made);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  delete &layout_of(layout);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t which,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void* value, size_t bytes) {
+  Layout& layout = layout_of(which);
+  uint64_t size = 0;
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  switch (attribute) {
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+      return take(layout.batch_count, value, bytes);
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+      return take(layout.batch_stride, value, bytes);
+    case CUBLASLT_MATRIX_LAYOUT_LD:
+      return take(layout.matrix.stride, value, bytes);
+    case CUBLASLT_MATRIX_LAYOUT_ROWS:
+      status = take(size, value, bytes);
+      layout.matrix.rows = static_cast<int64_t>(size);
+      return status;
+    case CUBLASLT_MATRIX_LAYOUT_COLS:
+      status = take(size, value, bytes);
+      layout.matrix.columns = static_cast<int64_t>(size);
+      return status;
+    default:
+      explain(cudaErrorInvalidValue, "cublasLt: layout attribute %d is not emulated",
+              static_cast<int>(attribute));
+      return CUBLAS_STATUS_INVALID_VALUE;
+  }
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(new Preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  delete reinterpret_cast<Preference*>(preference);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void* value, size_t bytes) {
+  if (attribute != CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) return CUBLAS_STATUS_SUCCESS;
+  return take(reinterpret_cast<Preference*>(preference)->workspace_bytes, value, bytes);
+}
+
+// Three algorithms that do the same, so that callers may choose.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t description,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t results[],
+                                              int* count) {
+  *count = 0;
+  const cublasStatus_t status = examine(
+      {description_of(description), layout_of(a), layout_of(b), layout_of(c), layout_of(d)});
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  const uint64_t workspace = reinterpret_cast<Preference*>(preference)->workspace_bytes;
+  for (; *count < std::min(wanted, 3); ++*count) {
+    cublasLtMatmulHeuristicResult_t& result = results[*count];
+    result = {};
+    result.algo.data[0] = static_cast<uint64_t>(*count) + 1;
+    result.workspaceSize = std::min<uint64_t>(workspace, static_cast<uint64_t>(*count) * 256);
+    result.state = CUBLAS_STATUS_SUCCESS;
+    result.wavesCount = 1;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha,
+                              const void* a, cublasLtMatrixLayout_t layout_a, const void* b,
+                              cublasLtMatrixLayout_t layout_b, const void* beta, const void* c,
+                              cublasLtMatrixLayout_t layout_c, void* d,
+                              cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t*,
+                              void* workspace, size_t workspace_bytes, cudaStream_t stream) {
+  const Lock lock;
+  Matmul matmul = {description_of(description), layout_of(layout_a), layout_of(layout_b),
+                   layout_of(layout_c), layout_of(layout_d)};
+  if (const cublasStatus_t status = examine(matmul)) return status;
+  matmul.a.matrix.data = const_cast<void*>(a);
+  matmul.b.matrix.data = const_cast<void*>(b);
+  matmul.c.matrix.data = const_cast<void*>(c);
+  matmul.d.matrix.data = d;
+  const bool device_scalars = matmul.description.pointers == CUBLASLT_POINTER_MODE_DEVICE;
+  const cudaDataType scale = matmul.description.scale;
+  const double host_alpha = device_scalars ? 1 : element(alpha, scale, 0);
+  const double host_beta = device_scalars ? 0 : element(beta, scale, 0);
+  for (const Layout* each : {&matmul.a, &matmul.b, &matmul.c, &matmul.d}) {
+    if (each == &matmul.c && !device_scalars && host_beta == 0) continue;
+    for (int32_t i : {0, each->batch_count - 1})
+      each->matrix.from(each->batch_stride * i).check_place("cublasLtMatmul");
+  }
+  matmul.description.epilogue.check_places(matmul.product(), matmul.d.batch_count);
+  check_device_range(workspace, workspace_bytes, "cublasLtMatmul's workspace");
+  const cudaError_t status = enqueue(stream, WorkKind::kLibrary, [=] {
+    run(matmul, device_scalars ? element(alpha, scale, 0) : host_alpha,
+        device_scalars ? element(beta, scale, 0) : host_beta);
+  });
+  return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+}
