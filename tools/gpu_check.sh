@@ -92,7 +92,7 @@ attempt() {
     fail "$name" "not done after $most s: $*"
   elif [[ $status -ne 0 ]]; then
     fail "$name" "ended with $status: $*"
-    tail -n 3 "$out/$name.log" | cut -c 1-300 | sed 's/^/      /'
+    tail -n 1 "$out/$name.log" | cut -c 1-300 | sed 's/^/      /'
   fi
   return "$status"
 }
@@ -106,7 +106,8 @@ find_cublas() {
     fail machine "libcublasLt.so.13 is nowhere; install the CUDA Toolkit 13's cuBLAS"
     return
   fi
-  export LD_LIBRARY_PATH=$(dirname "$file")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  LD_LIBRARY_PATH=$(dirname "$file")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export LD_LIBRARY_PATH
 }
 
 # The carried programs, or else what can be built here.

@@ -6,6 +6,7 @@ and a JSON line; everything the tests said goes to --log. Exits 1 if anything fa
 usage: tools/run_suites.py bin/gradstone_tests --log tests.log
        tools/run_suites.py bin/gradstone_tests --log racecheck.log --filter '*Cuda*' \\
            --wrapper compute-sanitizer --tool racecheck --error-exitcode 9
+       tools/run_suites.py --self-test   proves it on a made-up program
 """
 
 import argparse
@@ -13,8 +14,10 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 RESULT = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:,| \(|$)", re.MULTILINE)
 
@@ -56,7 +59,40 @@ def run_suite(arguments, suite, tests, deadline):
     return suite, results, output
 
 
+PROGRAM = """#!/bin/sh
+case "$*" in
+  *list_tests*) printf 'Good.\\n  One\\n  Two\\nBad/0.  # TypeParam = float\\n  One\\n  Two\\nSlow.\\n  One  # GetParam() = 3\\n' ;;
+  *Good.One:Good.Two*) printf '[       OK ] Good.One (0 ms)\\n[  SKIPPED ] Good.Two (0 ms)\\n' ;;
+  *Bad/0.One*) printf '[       OK ] Bad/0.One (0 ms)\\n'; kill -SEGV $$ ;;
+  *) exec sleep 9 ;;
+esac
+"""
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as folder:
+        program, log = Path(folder) / "program", Path(folder) / "log"
+        program.write_text(PROGRAM)
+        program.chmod(0o755)
+        command = [sys.executable, __file__, program, "--log", log, "--timeout", "1"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 1, done
+        *failures, counts = done.stdout.splitlines()
+        assert failures == ["Bad/0.Two: crashed (-11)", "Slow.One: timed out"], done.stdout
+        assert json.loads(counts) == {"part": "tests", "program": str(program), "ok": 2, "skipped": 1,
+                                      "crashed": 1, "timed out": 1}, counts
+        assert "==== Slow.\n\nno end after 1 s" in log.read_text()
+        found = [*command, "--deadline", "5", "--wrapper", "sh", "-c", '"$0" "$@" || true; exit 9']
+        done = subprocess.run(found, capture_output=True, text=True)
+        assert done.returncode == 1 and "Good.*: ended with 9" in done.stdout, done
+        unreached = subprocess.run([*command, "--deadline", "0"], capture_output=True, text=True)
+        assert unreached.returncode == 0 and '"not reached": 5' in unreached.stdout, unreached
+    print("3 runs right")
+
+
 def main():
+    if sys.argv[1:] == ["--self-test"]:
+        return self_test()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
