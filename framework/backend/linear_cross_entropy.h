@@ -11,11 +11,11 @@ struct LinearCrossEntropyGradients {
 
 // cross_entropy of the logits x weight^T + bias, which never stand whole in memory: x (..., C) as
 // rows, weight (V, C), bias (V) or undefined. The gradients that are defined are written.
-CrossEntropySums linear_cross_entropy(Cpu, LinearCrossEntropyGradients& gradients, const Array& x,
-                                      const Array& weight, const Array& bias, const Array& targets,
-                                      const CrossEntropyOptions& options);
-CrossEntropySums linear_cross_entropy(Cuda, LinearCrossEntropyGradients& gradients, const Array& x,
-                                      const Array& weight, const Array& bias, const Array& targets,
-                                      const CrossEntropyOptions& options);
+Array linear_cross_entropy(Cpu, LinearCrossEntropyGradients& gradients, const Array& x,
+                           const Array& weight, const Array& bias, const Array& targets,
+                           const CrossEntropyOptions& options);
+Array linear_cross_entropy(Cuda, LinearCrossEntropyGradients& gradients, const Array& x,
+                           const Array& weight, const Array& bias, const Array& targets,
+                           const CrossEntropyOptions& options);
 
 }  // namespace gs::backend

@@ -45,9 +45,9 @@ struct MovingAverageParameter {
 void moving_average(Cpu, std::span<MovingAverageParameter> parameters, double decay);
 void moving_average(Cuda, std::span<MovingAverageParameter> parameters, double decay);
 
-// The sum of the squares of all elements of all arrays, in double, the same for any number of
-// threads.
-double sum_of_squares(Cpu, std::span<const Array> arrays);
-double sum_of_squares(Cuda, std::span<const Array> arrays);
+// The sum of the squares of all elements of all arrays, a float64 on their device, which is not
+// waited for; the same for any number of threads.
+Array sum_of_squares(Cpu, std::span<const Array> arrays);
+Array sum_of_squares(Cuda, std::span<const Array> arrays);
 
 }  // namespace gs::backend

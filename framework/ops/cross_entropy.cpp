@@ -15,7 +15,7 @@ Loss cross_entropy(const Tensor& logits, const Tensor& targets,
   // With q = (1 - label_smoothing) * one_hot(target) + label_smoothing / V:
   // dlogits = dloss * (softmax(logits) - q)
   Array dlogits = recording() && logits.needs_grad() ? Array::like(logits.value()) : Array();
-  const backend::CrossEntropySums sums = on_device(logits.device(), [&](auto on) {
+  const Array sums = on_device(logits.device(), [&](auto on) {
     return backend::cross_entropy(on, dlogits, logits.value(), targets.value(),
                                   {options.ignore_index, options.label_smoothing});
   });

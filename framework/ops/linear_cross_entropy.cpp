@@ -24,7 +24,7 @@ Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& b
   // rows of dlogits
   backend::LinearCrossEntropyGradients gradients{gradient_for(x), gradient_for(weight),
                                                  gradient_for(bias)};
-  const backend::CrossEntropySums sums = on_device(x.device(), [&](auto on) {
+  const Array sums = on_device(x.device(), [&](auto on) {
     return backend::linear_cross_entropy(on, gradients, x.value(), weight.value(), bias.value(),
                                          targets.value(),
                                          {options.ignore_index, options.label_smoothing});

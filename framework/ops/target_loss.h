@@ -1,5 +1,6 @@
 #pragma once
 
+#include "framework/backend/copy.h"
 #include "framework/backend/cross_entropy.h"
 #include "framework/backend/indices.h"
 #include "framework/backend/scale.h"
@@ -36,28 +37,32 @@ inline void check_targets(const char* operation, const char* name, const Tensor&
   fail("{}: target {} at position {} is outside 0..{}", operation, target, position, classes - 1);
 }
 
-// The loss of `sums` with gradients that were computed together with it, for dloss = 1.
-inline Loss loss_with_gradients(const char* operation, const backend::CrossEntropySums& sums,
+// The loss of `sums` (see backend::CrossEntropySum) with gradients that were computed together with
+// it, for dloss = 1.
+inline Loss loss_with_gradients(const char* operation, const Array& sums,
                                 std::initializer_list<Tensor> inputs, Gradients gradients) {
-  const Tensor& input = *inputs.begin();
-  const auto scalar = [&](double value) {
-    return Array::full({}, value, input.dtype(), input.device());
+  const auto sum = [&](backend::CrossEntropySum which) {
+    Array one = Array::empty({}, kFloat64, sums.device());
+    on_device(sums.device(), [&](auto on) {
+      backend::copy_blocks(on, one, sums, {1, 1, 0, 1, which, 1});
+    });
+    return one;
   };
+  const DType dtype = inputs.begin()->dtype();
   auto backward = [gradients = std::move(gradients)](const Array& dloss,
                                                      const Needs& needs) mutable {
-    const double factor = dloss.values<double>()[0];
     Gradients scaled(gradients.size());
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (!needs[i]) continue;
       scaled[i] = needs.last() ? std::move(gradients[i]) : Array::like(gradients[i]);
-      if (needs.last() && factor == 1) continue;
       const Array& from = needs.last() ? scaled[i] : gradients[i];
-      on_device(dloss.device(), [&](auto on) { backend::scale(on, scaled[i], from, factor); });
+      on_device(dloss.device(), [&](auto on) { backend::scale_by(on, scaled[i], from, dloss); });
     }
     return scaled;
   };
-  return {record(operation, scalar(sums.loss), inputs, std::move(backward)), sums.count,
-          Tensor(scalar(sums.negative_log_likelihood)), sums.correct};
+  return {record(operation, sum(backend::kLossSum).to(dtype), inputs, std::move(backward)),
+          Count(sum(backend::kCountSum)), Tensor(sum(backend::kNegativeLogLikelihoodSum).to(dtype)),
+          Count(sum(backend::kCorrectSum))};
 }
 
 }  // namespace gs

@@ -21,8 +21,9 @@ std::vector<Array> gradients_of(const nn::Module& model) {
 
 double norm_of(const std::vector<Array>& gradients) {
   if (gradients.empty()) return 0;
-  return std::sqrt(on_device(gradients.front().device(),
-                             [&](auto on) { return backend::sum_of_squares(on, gradients); }));
+  const Array sum = on_device(gradients.front().device(),
+                              [&](auto on) { return backend::sum_of_squares(on, gradients); });
+  return std::sqrt(sum.values<double>()[0]);
 }
 
 }  // namespace

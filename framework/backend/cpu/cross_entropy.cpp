@@ -173,16 +173,16 @@ CrossEntropySums cross_entropy_rows(const CrossEntropyRows<double>& rows,
   });
 }
 
-CrossEntropySums cross_entropy(Cpu, Array& dlogits, const Array& logits, const Array& targets,
-                               const CrossEntropyOptions& options) {
+Array cross_entropy(Cpu, Array& dlogits, const Array& logits, const Array& targets,
+                    const CrossEntropyOptions& options) {
   return dispatch_floating("cross_entropy", logits.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    return cross_entropy_rows(CrossEntropyRows<T>{.logits = logits.data<T>(),
-                                                  .targets = targets.data<int32_t>(),
-                                                  .rows = targets.elements(),
-                                                  .classes = logits.shape()[logits.rank() - 1],
-                                                  .dlogits = data_or_null<T>(dlogits)},
-                              options);
+    const CrossEntropyRows<T> rows{.logits = logits.data<T>(),
+                                   .targets = targets.data<int32_t>(),
+                                   .rows = targets.elements(),
+                                   .classes = logits.shape()[logits.rank() - 1],
+                                   .dlogits = data_or_null<T>(dlogits)};
+    return cross_entropy_rows(rows, options).array();
   });
 }
 

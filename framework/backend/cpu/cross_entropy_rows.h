@@ -4,6 +4,25 @@
 
 namespace gs::backend {
 
+struct CrossEntropySums {
+  double loss = 0, negative_log_likelihood = 0;
+  int64_t count = 0, correct = 0;
+
+  CrossEntropySums& operator+=(const CrossEntropySums& other) {
+    loss += other.loss;
+    negative_log_likelihood += other.negative_log_likelihood;
+    count += other.count;
+    correct += other.correct;
+    return *this;
+  }
+  // In the order of CrossEntropySum.
+  Array array() const {
+    return Array::of<double>(
+        {kCrossEntropySums},
+        {loss, negative_log_likelihood, static_cast<double>(count), static_cast<double>(correct)});
+  }
+};
+
 // cross_entropy over rows in memory.
 template <typename T>
 struct CrossEntropyRows {

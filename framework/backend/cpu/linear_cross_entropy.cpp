@@ -108,14 +108,14 @@ CrossEntropySums take_chunks(LinearCrossEntropyGradients& gradients, const Array
 
 }  // namespace
 
-CrossEntropySums linear_cross_entropy(Cpu, LinearCrossEntropyGradients& gradients, const Array& x,
-                                      const Array& weight, const Array& bias, const Array& targets,
-                                      const CrossEntropyOptions& options) {
+Array linear_cross_entropy(Cpu, LinearCrossEntropyGradients& gradients, const Array& x,
+                           const Array& weight, const Array& bias, const Array& targets,
+                           const CrossEntropyOptions& options) {
   // The first chunk assigns dweight, where there is one.
   if (gradients.dweight.defined() && targets.elements() == 0) fill(Cpu{}, gradients.dweight, 0);
   if (gradients.dbias.defined()) fill(Cpu{}, gradients.dbias, 0);
   return dispatch_floating("linear_cross_entropy", x.dtype(), [&](auto zero) {
-    return take_chunks<decltype(zero)>(gradients, x, weight, bias, targets, options);
+    return take_chunks<decltype(zero)>(gradients, x, weight, bias, targets, options).array();
   });
 }
 

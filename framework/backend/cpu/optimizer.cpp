@@ -190,7 +190,7 @@ void moving_average(Cpu, std::span<MovingAverageParameter> parameters, double de
   });
 }
 
-double sum_of_squares(Cpu, std::span<const Array> arrays) {
+Array sum_of_squares(Cpu, std::span<const Array> arrays) {
   const std::vector<Block> blocks =
       blocks_of(arrays.size(), [&](size_t i) { return arrays[i].elements(); });
   std::vector<double> sums(blocks.size());
@@ -200,7 +200,7 @@ double sum_of_squares(Cpu, std::span<const Array> arrays) {
   });
   double total = 0;
   for (const double sum : sums) total += sum;
-  return total;
+  return Array::of<double>({}, {total});
 }
 
 }  // namespace gs::backend

@@ -18,4 +18,15 @@ void scale(Cpu, Array& y, const Array& x, double factor) {
   });
 }
 
+void scale_by(Cpu cpu, Array& y, const Array& x, const Array& factor) {
+  const double by = factor.values<double>()[0];
+  if (by == 1 && y.shares_memory(x)) return;
+  scale(cpu, y, x, by);
+}
+
+void average(Cpu cpu, Array& y, const Array& x, const Array& count) {
+  const double by = count.data<double>()[0];
+  scale(cpu, y, x, by == 0 ? 0 : 1 / by);
+}
+
 }  // namespace gs::backend
