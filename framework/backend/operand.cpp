@@ -30,14 +30,4 @@ OperandLayout::OperandLayout(const Shape& from, const Shape& to) {
   std::reverse(strides.begin(), strides.begin() + rank);
 }
 
-int64_t OperandLayout::offset_of_row(int64_t row) const {
-  int64_t offset = 0;
-  for (int d = rank - 2; d >= 0; --d) {
-    const size_t dimension = static_cast<size_t>(d);
-    offset += row % sizes[dimension] * strides[dimension];
-    row /= sizes[dimension];
-  }
-  return offset;
-}
-
 }  // namespace gs::backend

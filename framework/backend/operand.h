@@ -30,10 +30,19 @@ struct OperandLayout {
   int rank = 1;
   std::array<int64_t, Shape::kMaxRank> sizes{1}, strides{1};
 
-  int64_t inner_size() const { return sizes[static_cast<size_t>(rank - 1)]; }
-  int64_t inner_stride() const { return strides[static_cast<size_t>(rank - 1)]; }
+  constexpr int64_t inner_size() const { return sizes[static_cast<size_t>(rank - 1)]; }
+  constexpr int64_t inner_stride() const { return strides[static_cast<size_t>(rank - 1)]; }
   // Where the innermost row of that number starts.
-  int64_t offset_of_row(int64_t row) const;
+  constexpr int64_t offset_of_row(int64_t row) const {
+    int64_t offset = 0;
+    for (int d = rank - 2; d >= 0; --d) {
+      const size_t dimension = static_cast<size_t>(d);
+      const int64_t rest = row / sizes[dimension];
+      offset += (row - rest * sizes[dimension]) * strides[dimension];
+      row = rest;
+    }
+    return offset;
+  }
 };
 
 // Gives the elements of an operand in the order of the result, a tile at a time, where they lie or

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include "framework/backend/array.h"
 #include "framework/core/random.h"
 
@@ -19,5 +21,13 @@ void random_normal(Cuda, Array& y, RandomStream stream, double mean, double devi
 // y = int32 numbers in [low, high), each as likely as any other to within 2^-32.
 void random_integers(Cpu, Array& y, RandomStream stream, int64_t low, int64_t high);
 void random_integers(Cuda, Array& y, RandomStream stream, int64_t low, int64_t high);
+
+// The largest number of the type below `high`, which rounding must not reach.
+template <typename T>
+T below(double high) {
+  const T rounded = static_cast<T>(high);
+  return static_cast<double>(rounded) < high ? rounded
+                                             : std::nextafter(rounded, -static_cast<T>(INFINITY));
+}
 
 }  // namespace gs::backend

@@ -29,10 +29,13 @@ struct Limits {
 
 // y = function(x). y may be x.
 void unary(Cpu, Unary function, Array& y, const Array& x, Limits limits = {});
+void unary(Cuda, Unary function, Array& y, const Array& x, Limits limits = {});
 
 // dx = dy * function'(x). `kept` is what kept_for_gradient names, any array for kNothing. dx may be
 // dy.
 void unary_gradient(Cpu, Unary function, Array& dx, const Array& kept, const Array& dy,
+                    Limits limits = {});
+void unary_gradient(Cuda, Unary function, Array& dx, const Array& kept, const Array& dy,
                     Limits limits = {});
 
 // What the gradient is computed from.

@@ -13,13 +13,7 @@ constexpr int64_t kBlock = 1024;
 int64_t first_outside(Cpu, const Array& indices, int64_t size, std::optional<int64_t> allowed) {
   const int32_t* const index = indices.data<int32_t>();
   const int64_t count = indices.elements();
-  const uint32_t limit = static_cast<uint32_t>(std::min<int64_t>(size, int64_t{INT32_MAX} + 1));
-  const bool exception = allowed && *allowed >= INT32_MIN && *allowed <= INT32_MAX;
-  const int32_t passes = exception ? static_cast<int32_t>(*allowed) : 0;
-  const auto outside = [=](int32_t value) {
-    // As unsigned numbers negative ones are beyond every limit.
-    return (static_cast<uint32_t>(value) >= limit) & !(exception & (value == passes));
-  };
+  const IsOutside outside(size, allowed);
   for (int64_t first = 0; first < count; first += kBlock) {
     const int64_t last = std::min(count, first + kBlock);
     bool found = false;

@@ -22,13 +22,6 @@ void for_each_block(int64_t elements, RandomStream stream, int64_t grain, Write 
   });
 }
 
-// The largest number of the type below `high`, which rounding must not reach.
-template <typename T>
-T below(double high) {
-  const T rounded = static_cast<T>(high);
-  return static_cast<double>(rounded) < high ? rounded : std::nextafter(rounded, -INFINITY);
-}
-
 }  // namespace
 
 void random_uniform(Cpu, Array& y, RandomStream stream, double low, double high) {

@@ -25,30 +25,60 @@ __device__ inline void store_pack(T* place, const Pack<T, kSize>& pack) {
 template <typename... T>
 inline constexpr int kPackSize = static_cast<int>(16 / std::max({sizeof(T)...}));
 
-template <typename Y, typename Function, typename... X>
-__global__ void map_kernel(Y* y, int64_t count, Function function, const X*... x) {
-  constexpr int kSize = kPackSize<Y, X...>;
+// Reads an array of the result's shape for map(); see BroadcastReader for others.
+template <typename T>
+struct DenseReader {
+  using Type = T;
+  const T* data;
+
+  template <int kSize>
+  __device__ Pack<T, kSize> pack_at(int64_t first) const {
+    return load_pack<T, kSize>(data + first);
+  }
+  __device__ T at(int64_t i) const { return data[i]; }
+};
+
+template <typename Y, typename Function, typename... Readers>
+__global__ void map_kernel(Y* y, int64_t count, Function function, Readers... x) {
+  constexpr int kSize = kPackSize<Y, typename Readers::Type...>;
   const int64_t packs = count / kSize;
-  const auto map_pack = [&](int64_t first, const Pack<X, kSize>&... values) {
+  const auto map_pack = [&](int64_t first, const auto&... packed) {
     Pack<Y, kSize> result;
 #pragma unroll
-    for (int i = 0; i < kSize; ++i) store(result.values + i, function(load(values.values + i)...));
+    for (int i = 0; i < kSize; ++i) store(result.values + i, function(load(packed.values + i)...));
     store_pack(y + first, result);
   };
   for (int64_t i = first_element(); i < packs; i += element_step())
-    map_pack(i * kSize, load_pack<X, kSize>(x + i * kSize)...);
+    map_pack(i * kSize, x.template pack_at<kSize>(i * kSize)...);
+  const auto map_one = [&](int64_t i, const auto&... values) {
+    store(y + i, function(load(&values)...));
+  };
   for (int64_t i = packs * kSize + first_element(); i < count; i += element_step())
-    store(y + i, function(load(x + i)...));
+    map_one(i, x.at(i)...);
 }
 
-// y[i] = function(x[i]...) for `count` elements of whole arrays, computed in Compute<X>. y may be
-// one of x. Bound by memory: 16 bytes of the widest type a thread.
+template <typename T>
+DenseReader<std::remove_const_t<T>> reader_of(T* data) {
+  return {data};
+}
+template <typename Reader>
+Reader reader_of(const Reader& reader) {
+  return reader;
+}
+
+template <typename Y, typename Function, typename... Readers>
+void launch_map(const char* operation, Cuda device, int64_t count, Y* y, Function function,
+                const Readers&... readers) {
+  launch(operation, device, grid_of(count, kPackSize<Y, typename Readers::Type...>),
+         map_kernel<Y, Function, Readers...>, y, count, function, readers...);
+}
+
+// y[i] = function(x[i]...) for `count` elements, computed in Compute of the types of x, which are
+// pointers to as many elements, or readers. y may be an x that is not broadcast. Bound by memory:
+// 16 bytes of the widest type a thread.
 template <typename Y, typename Function, typename... X>
-void map(const char* operation, Cuda device, int64_t count, Y* y, Function function,
-         const X*... x) {
-  if (count == 0) return;
-  launch(operation, device, grid_of(count, kPackSize<Y, X...>), map_kernel<Y, Function, X...>, y,
-         count, function, x...);
+void map(const char* operation, Cuda device, int64_t count, Y* y, Function function, X... x) {
+  if (count > 0) launch_map(operation, device, count, y, function, reader_of(x)...);
 }
 
 }  // namespace gs::backend
