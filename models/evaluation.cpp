@@ -4,9 +4,10 @@
 
 namespace gs {
 
-Tensor labels_of(const Batch& batch) {
+Tensor labels_of(const Batch& batch, Device device) {
   const std::vector<int32_t>& labels = batch.target_labels.tokens;
-  return Tensor::of<int32_t>({static_cast<int64_t>(labels.size())}, labels);
+  const Array array = Array::of<int32_t>({static_cast<int64_t>(labels.size())}, labels);
+  return Tensor(device == Device::cpu() ? array : array.to(device));
 }
 
 PredictionScore score_predictions(const Transformer& transformer, Batches& batches) {
@@ -16,8 +17,8 @@ PredictionScore score_predictions(const Transformer& transformer, Batches& batch
   const int64_t count = batches.count(0);
   for (int64_t i = 0; i < count; ++i) {
     const Batch batch = batches.at({.epoch = 0, .batch = i});
-    const Loss result =
-        transformer.loss(batch.target_inputs, transformer.encode(batch.source), labels_of(batch));
+    const Loss result = transformer.loss(batch.target_inputs, transformer.encode(batch.source),
+                                         labels_of(batch, transformer.device()));
     loss.add(result.sum.item(), result.count);
     right.add(static_cast<double>(result.correct), result.count);
   }

@@ -56,7 +56,7 @@ class Evaluating {
   bool before_;
 };
 
-// Labels of a batch as the loss takes them, int32 (N).
-Tensor labels_of(const Batch& batch);
+// Labels of a batch as the loss of a model on `device` takes them, int32 (N).
+Tensor labels_of(const Batch& batch, Device device = Device::cpu());
 
 }  // namespace gs

@@ -43,10 +43,6 @@ const TransformerConfig& checked(const TransformerConfig& config) {
   return config;
 }
 
-Tensor indices_of(std::span<const int32_t> tokens) {
-  return Tensor::of<int32_t>({static_cast<int64_t>(tokens.size())}, {tokens.begin(), tokens.end()});
-}
-
 // The rows of a history (R, length) with one token more, which stands in the row itself.
 std::vector<int32_t> extended(const std::vector<int32_t>& history, int64_t rows, int64_t length) {
   std::vector<int32_t> result;
@@ -115,7 +111,8 @@ Transformer::Transformer(const TransformerConfig& given)
     : config(checked(given)),
       source_embedding_(*this, "source_embedding", config.source_vocabulary, config.width),
       target_embedding_(*this, "target_embedding", config.target_vocabulary, config.width),
-      sinusoidal_positions_(config.learned_positions ? 0 : config.maximum_length, config.width),
+      sinusoidal_positions_(*this, "sinusoidal_positions",
+                            config.learned_positions ? 0 : config.maximum_length, config.width),
       embedding_dropout_(*this, "embedding_dropout",
                          config.embedding_dropout.value_or(config.dropout)),
       encoder_(std::make_unique<nn::Child<Encoder>>(*this, "encoder", config)),
@@ -135,6 +132,12 @@ Transformer::Transformer(const TransformerConfig& given)
 
 Transformer::~Transformer() = default;
 
+Tensor Transformer::indices_of(std::span<const int32_t> tokens) const {
+  const Array array =
+      Array::of<int32_t>({static_cast<int64_t>(tokens.size())}, {tokens.begin(), tokens.end()});
+  return Tensor(device() == Device::cpu() ? array : array.to(device()));
+}
+
 Tensor Transformer::embed(const nn::Embedding& table, std::span<const int32_t> tokens,
                           const Tensor& positions) const {
   Tensor x = table(indices_of(tokens));
@@ -149,7 +152,8 @@ Tensor Transformer::logits(const Tensor& x) const {
 }
 
 EncodedSource Transformer::encode(const Sequences& source) const {
-  const Tensor x = embed(*source_embedding_, source.tokens, nn::packed_positions(source.offsets));
+  const Tensor x =
+      embed(*source_embedding_, source.tokens, nn::packed_positions(source.offsets, device()));
   const AttentionContext context{.query_offsets = source.offsets, .key_offsets = source.offsets};
   return {(*encoder_)(x, context), source.offsets};
 }
@@ -159,8 +163,8 @@ Tensor Transformer::decoded(const Sequences& target_inputs, const EncodedSource&
   check(target_inputs.offsets.size() == source.offsets.size(),
         "transformer: needs a target for each source, got {} and {}", target_inputs.count(),
         source.offsets.size() - 1);
-  const Tensor x =
-      embed(*target_embedding_, target_inputs.tokens, nn::packed_positions(target_inputs.offsets));
+  const Tensor x = embed(*target_embedding_, target_inputs.tokens,
+                         nn::packed_positions(target_inputs.offsets, device()));
   const AttentionContext context{
       .query_offsets = target_inputs.offsets, .key_offsets = target_inputs.offsets, .causal = true};
   const AttentionContext memory_context{

@@ -82,12 +82,18 @@ class Transformer : public nn::Module {
   static void select(DecoderState& state, const std::vector<int32_t>& rows,
                      std::vector<int32_t> row_offsets);
 
+  // Where the parameters are, and all that is computed. Tokens go there from the host; labels have
+  // to be there.
+  Device device() const { return source_embedding_->weight.tensor().device(); }
+
   const TransformerConfig config;
 
  private:
   struct Encoder;
   struct Decoder;
 
+  // int32 (N), on the device.
+  Tensor indices_of(std::span<const int32_t> tokens) const;
   Tensor embed(const nn::Embedding& table, std::span<const int32_t> tokens,
                const Tensor& positions) const;
   // What the decoder makes of the target inputs, (N, C).
@@ -97,7 +103,7 @@ class Transformer : public nn::Module {
   Tensor advance(std::span<const int32_t> tokens, DecoderState& state) const;  // -> (R, C)
 
   nn::Child<nn::Embedding> source_embedding_, target_embedding_;
-  nn::SinusoidalPositions sinusoidal_positions_;
+  nn::Child<nn::SinusoidalPositions> sinusoidal_positions_;
   std::unique_ptr<nn::Child<nn::LearnedPositions>> learned_positions_;
   nn::Child<nn::Dropout> embedding_dropout_;
   std::unique_ptr<nn::Child<Encoder>> encoder_;

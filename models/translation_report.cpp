@@ -24,7 +24,8 @@ nlohmann::ordered_json json_of(const RunSummary& summary) {
                               {"steps", summary.steps},
                               {"stopped", summary.stopped},
                               {"weights", summary.weights},
-                              {"checkpoint", summary.checkpoint}};
+                              {"checkpoint", summary.checkpoint},
+                              {"device", summary.device.text()}};
   // What the checkpoint tells of itself: how good it was in validation, what it is the average of.
   for (const auto& [name, value] : load_training_values(summary.checkpoint)) {
     if (name == "metric") json["validation_metric"] = std::get<double>(value);
@@ -81,7 +82,8 @@ void report_tests(const RunSummary& summary, const std::vector<TranslationSplit>
                   const SearchConfig& search, const TranslationScoring& scoring,
                   const std::string& folder, MetricsLog& log) {
   const OperationTimer timer("evaluation", Phase::kOther);
-  const std::unique_ptr<Translator> translator = Translator::load(summary.checkpoint);
+  const std::unique_ptr<Translator> translator =
+      Translator::load(summary.checkpoint, summary.device);
   nlohmann::ordered_json json = json_of(summary);
   if (!tests.empty())
     fmt::print("\n{:<20} {:>9} {:>12} {:>8} {:>8}\n", "split", "sentences", "exact match", "BLEU",

@@ -43,9 +43,10 @@ struct RunSummary {
   double train_seconds = 0;
   int64_t parameters = 0;
   int64_t steps = 0;
-  std::string stopped;     // why
-  std::string weights;     // which were tested: "last", "best" or "average"
-  std::string checkpoint;  // where they are
+  std::string stopped;            // why
+  std::string weights;            // which were tested: "last", "best" or "average"
+  std::string checkpoint;         // where they are
+  Device device = Device::cpu();  // that computes
 };
 
 // Scores every test split by the weights that the summary names, prints a table with the signatures

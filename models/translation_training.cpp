@@ -88,12 +88,13 @@ std::string pair_numbers(const std::vector<Batch>& batches, const std::vector<in
 }  // namespace
 
 TranslationTraining::TranslationTraining(const TranslationSettings& settings,
-                                         const TranslationSplit& train)
+                                         const TranslationSplit& train, Device device)
     : stopping(settings.patience, settings.lower_is_better()),
       settings_(settings),
       schedule_(settings.schedule_config()) {
   set_seed(settings.seed);
   translator_ = new_translator(settings, train);
+  if (device != Device::cpu()) translator_->transformer().to(device);
   optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
   if (settings.moving_average > 0) {
     average_ = std::make_unique<MovingAverage>(translator_->transformer(), settings.moving_average);
@@ -103,11 +104,12 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
 
 TranslationTraining::TranslationTraining(const TranslationSettings& settings,
                                          const TranslationSplit& train,
-                                         const Checkpoint& checkpoint, const std::string& path)
+                                         const Checkpoint& checkpoint, const std::string& path,
+                                         Device device)
     : stopping(settings.patience, settings.lower_is_better()),
       settings_(settings),
       schedule_(settings.schedule_config()),
-      translator_(Translator::from_checkpoint(checkpoint, path)) {
+      translator_(Translator::from_checkpoint(checkpoint, path, device)) {
   check_same_model(settings, *translator_, path, Use::kResume);
   translator_->transformer().train();
   optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
@@ -201,10 +203,11 @@ double TranslationTraining::accumulate_gradients(const std::vector<Batch>& batch
   double sum = 0;
   for (const Batch& batch : batches) {
     const Transformer& transformer = translator_->transformer();
-    const Loss loss =
-        transformer.loss(batch.target_inputs, transformer.encode(batch.source), labels_of(batch),
-                         {.label_smoothing = settings_.label_smoothing});
-    loss.sum.backward(Tensor(Array::full({}, 1 / static_cast<double>(tokens), loss.sum.dtype())));
+    const Loss loss = transformer.loss(batch.target_inputs, transformer.encode(batch.source),
+                                       labels_of(batch, device()),
+                                       {.label_smoothing = settings_.label_smoothing});
+    loss.sum.backward(
+        Tensor(Array::full({}, 1 / static_cast<double>(tokens), loss.sum.dtype(), device())));
     sum += loss.sum.item();
   }
   return sum;

@@ -17,11 +17,14 @@ namespace gs {
 // back: a run that is resumed continues bit for bit.
 class TranslationTraining {
  public:
-  // Starts anew: sets the seed, builds vocabularies and the model.
-  TranslationTraining(const TranslationSettings& settings, const TranslationSplit& train);
-  // Goes on from a checkpoint of the same training data.
+  // Starts anew: sets the seed, builds vocabularies and the model. The initial values are the same
+  // on each device.
   TranslationTraining(const TranslationSettings& settings, const TranslationSplit& train,
-                      const Checkpoint& checkpoint, const std::string& path);
+                      Device device = Device::cpu());
+  // Goes on from a checkpoint of the same training data, made on this or another device.
+  TranslationTraining(const TranslationSettings& settings, const TranslationSplit& train,
+                      const Checkpoint& checkpoint, const std::string& path,
+                      Device device = Device::cpu());
 
   struct StepResult {
     double loss = 0;           // summed over the labels, smoothed if so chosen
@@ -42,6 +45,7 @@ class TranslationTraining {
   Checkpoint checkpoint(const Options::Values& options) const;
 
   Translator& translator() { return *translator_; }
+  Device device() const { return translator_->transformer().device(); }
   int64_t pairs() const { return batches_->pairs(); }  // those that are trained on
   int64_t parameter_count() const { return translator_->transformer().parameter_count(); }
   int64_t steps() const { return steps_; }

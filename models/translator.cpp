@@ -89,12 +89,12 @@ Translator::Translator(TransformerConfig config, Tokenizer source, Tokenizer tar
   transformer_ = std::make_unique<Transformer>(config);
 }
 
-std::unique_ptr<Translator> Translator::load(const std::string& path) {
-  return from_checkpoint(load_model_checkpoint(path), path);
+std::unique_ptr<Translator> Translator::load(const std::string& path, Device device) {
+  return from_checkpoint(load_model_checkpoint(path), path, device);
 }
 
 std::unique_ptr<Translator> Translator::from_checkpoint(const Checkpoint& checkpoint,
-                                                        const std::string& path) {
+                                                        const std::string& path, Device device) {
   Tokenizer source = Tokenizer::from_bytes(tokenizer_bytes(checkpoint, kSourceVocabulary, path));
   Tokenizer target = Tokenizer::from_bytes(tokenizer_bytes(checkpoint, kTargetVocabulary, path));
   std::map<std::string, std::string> text;
@@ -107,6 +107,7 @@ std::unique_ptr<Translator> Translator::from_checkpoint(const Checkpoint& checkp
       std::make_unique<Translator>(config_from_text(text), std::move(source), std::move(target));
   load_parameters(*translator->transformer_, checkpoint, path);
   translator->transformer_->evaluate();
+  if (device != Device::cpu()) translator->transformer_->to(device);
   return translator;
 }
 
@@ -136,7 +137,7 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
   std::vector<std::vector<Translation>> results(
       lines.size(), std::vector<Translation>(static_cast<size_t>(config.nbest)));
   const std::vector<std::vector<size_t>> batches = batches_of(sources, config.beam);
-  for_each_at_once(batches.size(), [&](size_t b) {
+  const auto translate_batch = [&](size_t b) {
     Sequences batch;
     for (const size_t line : batches[b]) batch.append(sources[line]);
     const auto found = gs::translate(*transformer_, batch, config);
@@ -148,7 +149,12 @@ std::vector<std::vector<Translation>> Translator::translate(const std::vector<st
             {target_.decode(hypothesis.tokens), hypothesis.log_probability, hypothesis.score});
       }
     }
-  });
+  };
+  if (transformer_->device() == Device::cpu()) {
+    for_each_at_once(batches.size(), translate_batch);
+  } else {  // its work is done one after the other anyway
+    for (size_t b = 0; b < batches.size(); ++b) translate_batch(b);
+  }
   return results;
 }
 

@@ -23,10 +23,12 @@ class Translator {
  public:
   // The tokenizers' sizes take the place of those in `config`.
   Translator(TransformerConfig config, Tokenizer source, Tokenizer target);
-  // From a checkpoint alone. What the checkpoint lacks or has too much is listed in one error.
-  static std::unique_ptr<Translator> load(const std::string& path);
+  // From a checkpoint alone, to compute on `device`, whatever device it was made on. What the
+  // checkpoint lacks or has too much is listed in one error.
+  static std::unique_ptr<Translator> load(const std::string& path, Device device = Device::cpu());
   static std::unique_ptr<Translator> from_checkpoint(const Checkpoint& checkpoint,
-                                                     const std::string& path);
+                                                     const std::string& path,
+                                                     Device device = Device::cpu());
 
   Transformer& transformer() { return *transformer_; }
   const Transformer& transformer() const { return *transformer_; }

@@ -114,6 +114,12 @@ void Module::convert(const std::function<Array(const Array&)>& conversion) {
 
 void Module::to(Device device) {
   convert([&](const Array& array) { return array.to(device); });
+  move_all_tables(device);
+}
+
+void Module::move_all_tables(Device device) {
+  move_tables(device);
+  for (const auto& [name, child] : children_) child->move_all_tables(device);
 }
 
 void Module::to(DType dtype) {

@@ -75,12 +75,16 @@ class Module {
   bool training() const { return training_; }
 
   void clear_gradients();
-  // Moves all parameters; optimizers made before keep the old ones.
+  // Moves all parameters, and what belongs to them; optimizers made before keep the old ones.
   void to(Device device);
   void to(DType dtype);
 
   // A table of the parameters: path, shape, count; and the total.
   std::string summary() const;
+
+ protected:
+  // Moves what is no parameter, such as a table that is computed; `to` calls it.
+  virtual void move_tables(Device) {}
 
  private:
   friend class Parameter;
@@ -92,6 +96,7 @@ class Module {
   void enrol(std::string name, Module& child);
   void collect(const std::string& prefix, std::vector<NamedParameter>& result) const;
   void convert(const std::function<Array(const Array&)>& conversion);
+  void move_all_tables(Device device);
 
   std::vector<Parameter*> own_;
   std::vector<std::pair<std::string, Module*>> children_;

@@ -23,7 +23,7 @@ void check_positions(const Tensor& positions, int64_t maximum_length) {
 
 }  // namespace
 
-Tensor packed_positions(std::span<const int32_t> offsets) {
+Tensor packed_positions(std::span<const int32_t> offsets, Device device) {
   check(offsets.empty() || offsets.front() == 0, "positions: offsets must begin with 0, got {}",
         offsets.empty() ? 0 : offsets.front());
   const auto fall = std::adjacent_find(offsets.begin(), offsets.end(), std::greater<int32_t>());
@@ -35,7 +35,8 @@ Tensor packed_positions(std::span<const int32_t> offsets) {
       positions[static_cast<size_t>(row)] = row - offsets[b];
     }
   }
-  return Tensor::of<int32_t>({static_cast<int64_t>(positions.size())}, positions);
+  const Array array = Array::of<int32_t>({static_cast<int64_t>(positions.size())}, positions);
+  return Tensor(device == Device::cpu() ? array : array.to(device));
 }
 
 Tensor sinusoidal_table(int64_t positions, int64_t width, DType dtype) {
@@ -62,6 +63,11 @@ Tensor SinusoidalPositions::operator()(const Tensor& positions, DType dtype) con
   check_positions(positions, maximum_length);
   if (dtype == kFloat32) return embedding(table_, positions);
   return cast(embedding(exact_table_, positions), dtype);
+}
+
+void SinusoidalPositions::move_tables(Device device) {
+  exact_table_ = exact_table_.to(device);
+  table_ = table_.to(device);
 }
 
 LearnedPositions::LearnedPositions(int64_t maximum_length, int64_t width)

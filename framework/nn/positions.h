@@ -9,7 +9,7 @@ namespace gs::nn {
 
 // The place of every row in its sequence, counted from 0, for packed sequences: int32 (N).
 // Offsets that do not begin with 0, or fall, are refused.
-Tensor packed_positions(std::span<const int32_t> offsets);
+Tensor packed_positions(std::span<const int32_t> offsets, Device device = Device::cpu());
 
 // The table of Vaswani et al., 2017, section 3.5, of any width:
 // PE(p, 2i) = sin(p / 10000^(2i / C)), PE(p, 2i + 1) = cos of the same. (positions, C).
@@ -24,6 +24,8 @@ struct SinusoidalPositions : Module {
   const int64_t maximum_length;
 
  private:
+  void move_tables(Device device) override;
+
   Tensor exact_table_;  // float64
   Tensor table_;        // float32
 };

@@ -14,7 +14,12 @@ std::vector<Array> gradients_of(const nn::Module& model) {
   std::vector<Array> gradients;
   for (const nn::NamedParameter& named : model.parameters()) {
     const Tensor gradient = named.parameter->tensor().gradient();
-    if (gradient.defined()) gradients.push_back(gradient.value());
+    if (!gradient.defined()) continue;
+    gradients.push_back(gradient.value());
+    check(gradient.device() == gradients.front().device(),
+          "gradient norm: gradients must be on one device, got {} and {} for {}; move the model as "
+          "a whole",
+          gradients.front().device(), gradient.device(), named.path);
   }
   return gradients;
 }

@@ -21,6 +21,14 @@ OptimizedParameters::OptimizedParameters(const nn::Module& model,
   for (const nn::NamedParameter& named : model.parameters()) {
     const auto group = std::find_if(groups_.begin(), groups_.end(),
                                     [&](const ParameterGroup& g) { return g.selects(named); });
+    check(
+        parameters_.empty() ||
+            parameters_.front().tensor.device() == named.parameter->tensor().device(),
+        "optimizer: parameters must be on one device, got {} for {} and {} for {}; move the model "
+        "as a whole",
+        parameters_.empty() ? Device() : parameters_.front().tensor.device(),
+        parameters_.empty() ? "" : parameters_.front().path, named.parameter->tensor().device(),
+        named.path);
     check(group != groups_.end(),
           "optimizer: no group takes parameter {}; add one that takes the rest", named.path);
     parameters_.push_back({named.path, named.parameter->tensor(), group->learning_rate_scale,

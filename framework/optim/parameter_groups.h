@@ -37,7 +37,7 @@ struct StepOptions {
 };
 
 // The parameters of a model, each once, each in the first group that selects it. A parameter that
-// no group selects is refused.
+// no group selects is refused, and a model that is spread over devices.
 class OptimizedParameters {
  public:
   OptimizedParameters(const nn::Module& model, std::vector<ParameterGroup> groups,

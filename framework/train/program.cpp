@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include "framework/backend/gemm.h"
+#include "framework/backend/device_title.h"
 #include "framework/backend/instruction_set.h"
 #include "framework/core/error.h"
 #include "framework/train/program_profile.h"
@@ -61,9 +61,6 @@ int run_program(int argc, char** argv, const std::function<int(int argc, char** 
   }
 }
 
-std::string compute_title() {
-  return fmt::format("{} kernels, products by {}", title(backend::instruction_set(Cpu{})),
-                     backend::gemm_libraries().front());
-}
+std::string compute_title() { return backend::device_title(Cpu{}); }
 
 }  // namespace gs

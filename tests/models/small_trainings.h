@@ -41,8 +41,9 @@ inline std::map<std::string, std::string> bits_of(const TranslationTraining& tra
   const Checkpoint checkpoint = training.checkpoint({});
   for (const auto* arrays : {&checkpoint.parameters, &checkpoint.optimizer}) {
     for (const auto& [name, array] : *arrays) {
-      const std::string_view bytes(static_cast<const char*>(array.raw()),
-                                   static_cast<size_t>(array.bytes()));
+      const Array values = array.to(Device::cpu());
+      const std::string_view bytes(static_cast<const char*>(values.raw()),
+                                   static_cast<size_t>(values.bytes()));
       bits[name] = std::to_string(std::hash<std::string_view>()(bytes));
     }
   }

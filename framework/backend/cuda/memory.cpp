@@ -190,14 +190,14 @@ std::shared_ptr<MemoryPool> new_memory_pool(Cuda device) {
 
 MemoryPool* use_memory_pool(Cuda, MemoryPool* pool) { return std::exchange(pool_in_use, pool); }
 
+// The host's memory is pageable and was staged when the call returns, and all that reads the copy
+// comes later on the same stream: there is nothing to wait for.
 void copy_from_host(Cuda device, void* data, const void* host, int64_t bytes) {
   if (bytes == 0) return;
   refuse_in_recording();
-  const cudaStream_t stream = stream_of(device);
-  check_cuda(
-      cudaMemcpyAsync(data, host, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream),
-      "cudaMemcpy to the device");
-  check_cuda(cudaStreamSynchronize(stream), "cudaMemcpy to the device");
+  check_cuda(cudaMemcpyAsync(data, host, static_cast<size_t>(bytes), cudaMemcpyHostToDevice,
+                             stream_of(device)),
+             "cudaMemcpy to the device");
 }
 
 void copy_to_host(Cuda device, void* host, const void* data, int64_t bytes) {
