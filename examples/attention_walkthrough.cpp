@@ -1,6 +1,7 @@
 // Multi-head attention, one step after the other, with all numbers printed.
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "framework/ops/reshape.h"
 #include "framework/ops/softmax.h"
 #include "framework/text/utf8.h"
+#include "framework/train/device_option.h"
 #include "framework/train/options.h"
 #include "framework/train/program.h"
 #include "models/attention_systems.h"
@@ -28,6 +30,7 @@ struct WalkthroughOptions {
   uint64_t seed = 42;
   std::string sentence = "the cat saw the dog";
   bool causal = false;
+  DeviceOption device;
 };
 
 void print_heading(const char* text) {
@@ -43,7 +46,9 @@ void print_matrix(const std::string& name, const Matrix& x, int decimals) {
   }
 }
 
-Tensor batch_of_one(const Matrix& x) { return reshape(x.tensor(), {1, x.rows, x.columns}); }
+Tensor batch_of_one(const Matrix& x, Device device) {
+  return reshape(x.tensor().to(device), {1, x.rows, x.columns});
+}
 
 double largest_difference(const Matrix& a, const Tensor& b) {
   const std::vector<double> values = b.values<double>();
@@ -97,17 +102,18 @@ void show_steps(const Matrix& x, const NumpyFormAttention::Result& result, uint6
 }
 
 void show_agreement(const Matrix& x, const NumpyFormAttention& numpy,
-                    const NumpyFormAttention::Result& result) {
+                    const NumpyFormAttention::Result& result, Device device) {
   PytorchFormAttention pytorch(kWidth, kHeads);
   KerasFormAttention keras(kWidth, kHeads);
   nn::MultiHeadAttention fused(kWidth, {.heads = kHeads});
-  pytorch.to(kFloat64);
-  keras.to(kFloat64);
-  fused.to(kFloat64);
+  for (nn::Module* module : std::initializer_list<nn::Module*>{&pytorch, &keras, &fused}) {
+    module->to(kFloat64);
+    module->to(device);
+  }
   import_weights(pytorch, numpy);
   import_weights(keras, numpy);
   import_weights(fused, numpy);
-  const Tensor batch = batch_of_one(x);
+  const Tensor batch = batch_of_one(x, device);
   print_heading("5. The same in PyTorch's and in Keras's form");
   fmt::print(
       "They compute all heads at once: one matrix (6 x 6) for all queries, split into\n"
@@ -129,7 +135,8 @@ void print_rows(const char* name, const Tensor& first_head) {
     fmt::print("  {:02.0f} {:02.0f} {:02.0f}\n", values[i], values[i + 1], values[i + 2]);
 }
 
-void show_wrong_split(const Matrix& x, const NumpyFormAttention& numpy, const Matrix& right) {
+void show_wrong_split(const Matrix& x, const NumpyFormAttention& numpy, const Matrix& right,
+                      Device device) {
   print_heading("6. A common fault: reshape in the place of permute");
   fmt::print(
       "To split (3 tokens, 6) into (2 heads, 3 tokens, 3), a reshape alone gives the\n"
@@ -138,13 +145,13 @@ void show_wrong_split(const Matrix& x, const NumpyFormAttention& numpy, const Ma
   for (int64_t i = 0; i < 3; ++i)
     for (int64_t j = 0; j < kWidth; ++j) named(i, j) = static_cast<double>(10 * i + j);
   print_rows("head 0 of reshape to (3, 2, 3), then permute: right",
-             split_heads(batch_of_one(named), kHeads));
+             split_heads(batch_of_one(named, device), kHeads));
   print_rows("head 0 of reshape to (2, 3, 3): token 0 twice, token 2 lost",
-             reshape(named.tensor(), {kHeads, 3, 3}));
+             reshape(named.tensor().to(device), {kHeads, 3, 3}));
 
   const NumpyFormAttention::Weights weights = numpy.packed_weights();
   const auto wrong_heads = [&](const Matrix& kernel) {
-    return reshape(matmul(x.tensor(), kernel.tensor()), {1, kHeads, 3, 3});
+    return reshape(matmul(x.tensor().to(device), kernel.tensor().to(device)), {1, kHeads, 3, 3});
   };
   const Tensor scores =
       matmul(wrong_heads(weights.query), wrong_heads(weights.key), {.transpose_b = true});
@@ -213,7 +220,7 @@ void print_table(size_t head, const std::vector<Cell>& words, const Matrix& weig
 }
 
 void show_sentence(const std::vector<std::string>& words, const NumpyFormAttention& numpy,
-                   MersenneTwister& numbers, bool causal) {
+                   MersenneTwister& numbers, bool causal, Device device) {
   const auto count = static_cast<int64_t>(words.size());
   std::map<std::string, std::vector<double>> vectors;
   Matrix x(count, kWidth), allowed(count, count);
@@ -225,10 +232,11 @@ void show_sentence(const std::vector<std::string>& words, const NumpyFormAttenti
   }
   PytorchFormAttention attention(kWidth, kHeads);
   attention.to(kFloat64);
+  attention.to(device);
   import_weights(attention, numpy);
-  const Tensor batch = batch_of_one(x);
-  const std::vector<double> weights =
-      attention(batch, batch, batch, allowed.tensor()).weights.values<double>();
+  const Tensor batch = batch_of_one(x, device);
+  const Tensor mask = allowed.tensor().to(device);
+  const std::vector<double> weights = attention(batch, batch, batch, mask).weights.values<double>();
   print_heading("7. A sentence");
   fmt::print(
       "Who (row) attends to whom (column). Each word has a random vector, nothing is\n"
@@ -251,7 +259,9 @@ int attention_walkthrough(int argc, char** argv) {
                between(0, 4294967295.0));
   options.bind("sentence", settings.sentence, "Its attention is printed as a table at the end");
   options.bind("causal", settings.causal, "Hide from each word of the sentence those to come");
+  settings.device.bind(options);
   if (!options.parse(argc, argv)) return 0;
+  const Device device = settings.device.device();
   const std::vector<std::string> words = words_of(settings.sentence);
 
   MersenneTwister numbers(static_cast<uint32_t>(settings.seed));
@@ -259,10 +269,12 @@ int attention_walkthrough(int argc, char** argv) {
   const Matrix x = tokens();
   const NumpyFormAttention::Result result = numpy(x);
   fmt::print("Multi-head attention, step by step\n");
+  if (device != Device::cpu())
+    fmt::print("Steps 5 to 7 are computed on {}\n", device_title(device));
   show_steps(x, result, settings.seed);
-  show_agreement(x, numpy, result);
-  show_wrong_split(x, numpy, result.output);
-  show_sentence(words, numpy, numbers, settings.causal);
+  show_agreement(x, numpy, result, device);
+  show_wrong_split(x, numpy, result.output, device);
+  show_sentence(words, numpy, numbers, settings.causal, device);
   return 0;
 }
 

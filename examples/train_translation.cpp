@@ -11,6 +11,7 @@
 #include "framework/core/parallel.h"
 #include "framework/io/checkpoint_average.h"
 #include "framework/io/checkpoint_rotation.h"
+#include "framework/train/device_option.h"
 #include "framework/train/interrupt.h"
 #include "framework/train/meter.h"
 #include "framework/train/metrics_log.h"
@@ -40,6 +41,7 @@ struct Call {
   bool report_only = false;
   int64_t seeds = 1;
   int threads = gs::threads();
+  DeviceOption device;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -106,14 +108,14 @@ bool train(TranslationTraining& training, const TranslationSettings& settings, V
 
 // Writes average.h5, the mean of the last or best validated checkpoints, and validates it.
 void average(const TranslationSettings& settings, const CheckpointRotation& checkpoints,
-             const std::string& path, Validator& validate, MetricsLog& log) {
+             const std::string& path, Device device, Validator& validate, MetricsLog& log) {
   const std::vector<int64_t> steps = settings.average_of == "best"
                                          ? checkpoints.best(settings.average)
                                          : checkpoints.newest(settings.average);
   std::vector<std::string> files;
   for (const int64_t step : steps) files.push_back(checkpoints.path_of(step));
   Checkpoint mean = average_checkpoints(files);
-  const Validation validation = validate(*Translator::from_checkpoint(mean, path));
+  const Validation validation = validate(*Translator::from_checkpoint(mean, path, device));
   mean.training["metric"] = validation.metric(settings.metric);
   mean.training["metric_name"] = settings.metric;
   save_checkpoint(path, mean);
@@ -140,19 +142,20 @@ void conclude(const TranslationTraining& training, const TranslationSettings& se
   const std::string weights = tested_weights(settings, checkpoints);
   const std::string path = output + "/" + weights + ".h5";
   if (settings.average > 0 && checkpoints.best_step())
-    average(settings, checkpoints, output + "/average.h5", validate, log);
+    average(settings, checkpoints, output + "/average.h5", training.device(), validate, log);
   report_tests({.train_seconds = training.seconds,
                 .parameters = training.parameter_count(),
                 .steps = training.steps(),
                 .stopped = training.stop_reason(),
                 .weights = weights,
-                .checkpoint = path},
+                .checkpoint = path,
+                .device = training.device()},
                data.tests, settings.search_config(), settings.scoring(), output, log);
 }
 
 // Trains `steps` steps in one go, and again with a save and a load in the middle, and compares all
 // bits of model, optimizer, random state and place in the data.
-int verify_resume(const TranslationSettings& settings, const TranslationData& data) {
+int verify_resume(const TranslationSettings& settings, const TranslationData& data, Device device) {
   const int64_t half = std::max<int64_t>(1, std::min<int64_t>(settings.steps / 2, 20));
   const std::string path =
       std::filesystem::temp_directory_path() / fmt::format("verify_resume_{}.h5", getpid());
@@ -164,8 +167,9 @@ int verify_resume(const TranslationSettings& settings, const TranslationData& da
     std::vector<std::string> bits;
     for (const auto* arrays : {&checkpoint.parameters, &checkpoint.optimizer}) {
       for (const auto& [name, array] : *arrays) {
-        bits.emplace_back(static_cast<const char*>(array.raw()),
-                          static_cast<size_t>(array.bytes()));
+        const Array values = array.to(Device::cpu());
+        bits.emplace_back(static_cast<const char*>(values.raw()),
+                          static_cast<size_t>(values.bytes()));
       }
     }
     for (const char* name : {"step", "epoch", "batch", "random_next_stream"}) {
@@ -173,12 +177,12 @@ int verify_resume(const TranslationSettings& settings, const TranslationData& da
     }
     return bits;
   };
-  TranslationTraining whole(settings, data.train);
+  TranslationTraining whole(settings, data.train, device);
   advance(whole);
   save_checkpoint(path, whole.checkpoint({}));
   advance(whole);
   const std::vector<std::string> expected = fingerprint(whole);
-  TranslationTraining resumed(settings, data.train, load_checkpoint(path), path);
+  TranslationTraining resumed(settings, data.train, load_checkpoint(path), path, device);
   std::filesystem::remove(path);
   advance(resumed);
   const bool equal = fingerprint(resumed) == expected;
@@ -190,10 +194,9 @@ int verify_resume(const TranslationSettings& settings, const TranslationData& da
 void print_start(TranslationTraining& training, const TranslationData& data) {
   for (const std::string& note : data.notes) fmt::print("{}\n", note);
   const Translator& translator = training.translator();
-  fmt::print("{} training pairs, vocabularies of {} and {}, {} parameters, {} threads; {}\n",
-             training.pairs(), translator.source_tokenizer().size(),
-             translator.target_tokenizer().size(), translator.transformer().parameter_count(),
-             threads(), compute_title());
+  fmt::print("{} training pairs, vocabularies of {} and {}, {} parameters, {}\n", training.pairs(),
+             translator.source_tokenizer().size(), translator.target_tokenizer().size(),
+             translator.transformer().parameter_count(), device_title(training.device()));
   fmt::print("{}", training.optimizer_summary());
   std::fflush(stdout);
 }
@@ -253,7 +256,8 @@ struct Program {
     options.bind("resume", call.resume, "go on from the last checkpoint in the output folder");
     options.bind("verify-resume", call.verify_resume,
                  "show that resuming changes no bit, and stop");
-    options.bind("threads", call.threads, "threads", between(1, 1024));
+    options.bind("threads", call.threads, "threads of the CPU", between(1, 1024));
+    call.device.bind(options);
     options.bind("check-data", call.check_data,
                  "read the data, show what is left out and how long the sentences are, and stop");
     options.bind("report-only", call.report_only,
@@ -301,6 +305,7 @@ int run_once(Program& program) {
     report_run(call.output, has_options ? program.options.values() : Options::Values());
     return 0;
   }
+  const Device device = call.device.device();
   Checkpoint saved;
   if (call.resume) {
     saved = checkpoint_to_resume(program, last);
@@ -313,12 +318,12 @@ int run_once(Program& program) {
   if (rotation.keep > settings.keep)
     fmt::print("--keep {} is raised to {}, which --average needs\n", settings.keep, rotation.keep);
   TranslationData data = settings.data();
-  if (call.verify_resume) return verify_resume(settings, data);
+  if (call.verify_resume) return verify_resume(settings, data, device);
 
   catch_interrupts();
   std::unique_ptr<TranslationTraining> training =
-      call.resume ? std::make_unique<TranslationTraining>(settings, data.train, saved, last)
-                  : std::make_unique<TranslationTraining>(settings, data.train);
+      call.resume ? std::make_unique<TranslationTraining>(settings, data.train, saved, last, device)
+                  : std::make_unique<TranslationTraining>(settings, data.train, device);
   data.notes.insert(data.notes.end(), training->notes().begin(), training->notes().end());
   fit_to_model(data, training->translator());
   print_start(*training, data);

@@ -12,6 +12,7 @@
 #include "framework/core/parallel.h"
 #include "framework/io/atomic_file.h"
 #include "framework/text/utf8.h"
+#include "framework/train/device_option.h"
 #include "framework/train/options.h"
 #include "framework/train/program.h"
 #include "models/translator.h"
@@ -28,6 +29,7 @@ struct Call {
   bool scores = false, attention = false;
   int64_t batch_lines = 1024;
   int threads = gs::threads();
+  DeviceOption device;
 
   std::string input_title() const { return input.empty() ? "standard input" : input; }
 };
@@ -160,7 +162,8 @@ void bind(Options& options, Call& call) {
                "print a table of the attention below the translations of a line, in percent");
   options.bind("batch-lines", call.batch_lines, "lines read before they are translated together",
                between(1, 1e6));
-  options.bind("threads", call.threads, "threads", between(1, 1024));
+  options.bind("threads", call.threads, "threads of the CPU", between(1, 1024));
+  call.device.bind(options);
 
   SearchConfig& search = call.search;
   options.group("Search");
@@ -202,7 +205,10 @@ int run(int argc, char** argv) {
   call.search.unknown = !call.no_unknown;
   check_config(call.search);
   set_threads(call.threads);
-  const std::unique_ptr<Translator> translator = Translator::load(call.model);
+  const Device device = call.device.device();
+  if (device != Device::cpu())
+    fmt::print(stderr, "translate: computes on {}\n", device_title(device));
+  const std::unique_ptr<Translator> translator = Translator::load(call.model, device);
 
   Output output(call.output);
   if (!call.input.empty()) {

@@ -132,8 +132,11 @@ const char* cudaGetErrorString(cudaError_t code) { return text_of(code); }
 const char* cudaGetErrorName(cudaError_t code) { return text_of(code); }
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  *count = 1;
-  return cudaSuccess;
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  const bool hidden = visible != nullptr && *visible == '\0';
+  *count = hidden ? 0 : 1;
+  if (hidden) last_error = cudaErrorNoDevice;
+  return hidden ? cudaErrorNoDevice : cudaSuccess;
 }
 cudaError_t cudaGetDevice(int* index) {
   *index = 0;

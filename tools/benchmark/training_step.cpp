@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "framework/core/random.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/clip.h"
+#include "framework/train/device_option.h"
 #include "framework/train/options.h"
 #include "framework/train/program.h"
 #include "models/evaluation.h"
@@ -135,22 +137,24 @@ double quantile(std::vector<double> values, double share) {
 }
 
 struct Trainer {
-  explicit Trainer(const TransformerConfig& config)
-      : transformer(config),
-        adam(transformer, {.learning_rate = 1e-4, .beta2 = 0.98, .epsilon = 1e-9}) {}
+  Trainer(const TransformerConfig& config, Device device) : transformer(config) {
+    transformer.to(device);
+    adam = std::make_unique<Adam>(
+        transformer, AdamConfig{.learning_rate = 1e-4, .beta2 = 0.98, .epsilon = 1e-9});
+  }
 
   double step(const Batch& batch) {
-    const Tensor labels = labels_of(batch);
+    const Tensor labels = labels_of(batch, transformer.device());
     const Loss loss = transformer.loss(batch.target_inputs, transformer.encode(batch.source),
                                        labels, {.label_smoothing = 0.1});
     const double tokens = static_cast<double>(labels.elements());
-    loss.sum.backward(Tensor(Array::full({}, 1 / tokens, loss.sum.dtype())));
-    adam.step({.gradient_scale = clip_factor(gradient_norm(transformer), 1)});
+    loss.sum.backward(Tensor(Array::full({}, 1 / tokens, loss.sum.dtype(), transformer.device())));
+    adam->step({.gradient_scale = clip_factor(gradient_norm(transformer), 1)});
     return loss.sum.item() / tokens;
   }
 
   Transformer transformer;
-  Adam adam;
+  std::unique_ptr<Adam> adam;
 };
 
 int64_t resident_peak_megabytes() {
@@ -182,7 +186,10 @@ int run(int argc, char** argv) {
   options.bind("steps", steps, "timed steps", at_least(1));
   options.bind("warm-up", warm_up, "steps before these; 15 see every batch", at_least(0));
   options.bind("threads", threads_wanted, "of the kernels", between(1, 1024));
+  DeviceOption device_option;
+  device_option.bind(options);
   if (!options.parse(argc, argv)) return 0;
+  const Device device = device_option.device();
   set_threads(threads_wanted);
   set_seed(1);
   const TransformerConfig config = config_named(name);
@@ -191,7 +198,7 @@ int run(int argc, char** argv) {
   std::vector<Batch> batches;
   for (const Lengths& batch : lengths)
     batches.push_back(random_batch(batch, config.target_vocabulary, place));
-  Trainer trainer(config);
+  Trainer trainer(config, device);
   std::vector<double> times;
   double tokens = 0, operations = 0, loss = 0;
   int64_t peak_before = 0;
@@ -216,6 +223,7 @@ int run(int argc, char** argv) {
   const nlohmann::ordered_json result{
       {"framework", "gradstone"},
       {"model", name},
+      {"device", device.text()},
       {"threads", threads_wanted},
       {"gemm", backend::gemm_libraries().front()},
       {"target_tokens_per_second", std::round(tokens / total)},
@@ -226,7 +234,7 @@ int run(int argc, char** argv) {
       {"share_of_limit", operations / total / limit},
       {"peak_memory_mb", peak},
       {"peak_growth_mb", peak - peak_before},  // over the timed steps
-      {"peak_arrays_mb", memory_figures().peak >> 20},
+      {"peak_arrays_mb", memory_figures(device).peak >> 20},
       {"loss", loss},
       {"step_ms_by_operation", operation_times(profile, steps)}};
   std::printf("%s\n", result.dump().c_str());
