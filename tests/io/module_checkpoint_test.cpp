@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "framework/nn/linear.h"
+#include "tests/support/devices.h"
 #include "tests/support/numbers.h"
 #include "tests/support/support.h"
 
@@ -56,6 +57,27 @@ TEST(ModuleCheckpoint, GoesThroughAFileToTheLastBit) {
   // The parameters are the same ones, for optimizers that hold them.
   EXPECT_TRUE(weight.shares_storage(after.first->weight));
   EXPECT_TRUE(after.first->weight->needs_grad());
+}
+
+using ModuleCheckpointOnCuda = test::CudaTest;
+
+TEST_F(ModuleCheckpointOnCuda, MovesBetweenDevicesToTheLastBit) {
+  const test::TemporaryDirectory folder;
+  for (const auto& [from, to] : {std::pair{Device::cpu(), Device::cuda()},
+                                 {Device::cuda(), Device::cpu()},
+                                 {Device::cuda(), Device::cuda()}}) {
+    const std::string path = folder.file(from.text() + to.text());
+    Model before, after;
+    before.to(from);
+    after.to(to);
+    save_model(path, before);
+    load_model(path, after);
+    EXPECT_EQ(values_of(after), values_of(before));
+    EXPECT_EQ(after.first->weight->device(), to);
+    EXPECT_TRUE(after.first->weight->needs_grad());
+    EXPECT_EQ(load_checkpoint(path).parameters.at("first/weight").device(), Device::cpu());
+    EXPECT_EQ(load_matching_parameters(after, stored(before), path).matched, 4);
+  }
 }
 
 TEST(ModuleCheckpoint, PathsAreTheNames) {

@@ -4,6 +4,7 @@
 #include "framework/optim/adam.h"
 #include "framework/optim/clip.h"
 #include "models/transformer.h"
+#include "tests/support/devices.h"
 #include "tests/support/fixture.h"
 #include "tests/support/numbers.h"
 
@@ -41,19 +42,21 @@ TransformerConfig config_of(const Fixture& fixture) {
   return config;
 }
 
-void load(const Fixture& fixture, Transformer& model, DType dtype) {
+void load(const Fixture& fixture, Transformer& model, DType dtype, Device device) {
   ASSERT_EQ(model.parameters().size(), fixture.names("parameters").size());
   for (const auto& named : model.parameters()) {
     const FixtureArray& array = fixture.array("parameters/" + named.path);
-    (*named.parameter)->assign(Tensor(Array::of<double>(array.shape, array.values).to(dtype)));
+    const Array values = Array::of<double>(array.shape, array.values).to(dtype);
+    (*named.parameter)->assign(Tensor(values.to(device)));
   }
 }
 
 // Every figure of the first pass, then those of ten steps.
-void expect_agreement(const Fixture& fixture, DType dtype, double tolerance) {
+void expect_agreement(const Fixture& fixture, DType dtype, Device device, double tolerance) {
   Transformer model(config_of(fixture));
   model.to(dtype);
-  load(fixture, model, dtype);
+  model.to(device);
+  load(fixture, model, dtype, device);
   const auto option = [&](const std::string& name) { return fixture.number("options/" + name); };
   Adam optimizer(model, {.learning_rate = option("learning_rate"),
                          .beta1 = option("beta1"),
@@ -64,7 +67,7 @@ void expect_agreement(const Fixture& fixture, DType dtype, double tolerance) {
                   labels = packed(fixture, "inputs/labels");
   ASSERT_EQ(labels.offsets, target.offsets);
   const Tensor label_tensor =
-      Tensor::of<int32_t>({static_cast<int64_t>(labels.tokens.size())}, labels.tokens);
+      Tensor::of<int32_t>({static_cast<int64_t>(labels.tokens.size())}, labels.tokens).to(device);
   std::vector<double> expected_logits;
   for (int64_t i = 0; i < source.count(); ++i) {
     const FixtureArray& own = fixture.array("logits/" + std::to_string(i));
@@ -97,14 +100,16 @@ void expect_agreement(const Fixture& fixture, DType dtype, double tolerance) {
 TEST(TransformerAgainstPyTorch, TrainsAlikeInSinglePrecision) {
   for (const char* name : {"pre_norm", "post_norm"}) {
     SCOPED_TRACE(name);
-    expect_agreement(Fixture::load("transformer", name), kFloat32, 1e-4);
+    const Fixture fixture = Fixture::load("transformer", name);
+    test::for_each_device([&](Device d) { expect_agreement(fixture, kFloat32, d, 1e-4); });
   }
 }
 
 TEST(TransformerAgainstPyTorch, TrainsAlikeInDoublePrecision) {
   for (const char* name : {"pre_norm", "post_norm"}) {
     SCOPED_TRACE(name);
-    expect_agreement(Fixture::load("transformer", name), kFloat64, 1e-9);
+    const Fixture fixture = Fixture::load("transformer", name);
+    test::for_each_device([&](Device d) { expect_agreement(fixture, kFloat64, d, 1e-9); });
   }
 }
 

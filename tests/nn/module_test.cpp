@@ -10,6 +10,7 @@
 #include "framework/ops/reduce.h"
 #include "framework/ops/unary.h"
 #include "framework/optim/sgd.h"
+#include "tests/support/devices.h"
 #include "tests/support/support.h"
 
 namespace gs {
@@ -148,6 +149,33 @@ TEST(Module, ConversionKeepsValuesAndTies) {
   }
   model.to(Device::cpu());
   EXPECT_TRUE(first->shares_storage(tied));
+}
+
+using ModuleOnCuda = test::CudaTest;
+
+TEST_F(ModuleOnCuda, MovingKeepsValuesTypesAndTies) {
+  Deep model;
+  nn::Parameter& first = (*model.layers)[0].first->weight;
+  nn::Parameter& tied = (*model.layers)[1].first->weight;
+  tied.tie(first);
+  model.scale->set_needs_grad(false);
+  const std::vector<double> before = first->values<double>();
+  const Tensor x = Tensor::of<float>({1, 3}, {1, 2, 3});
+  const std::vector<float> expected = (*model.layers)[1](x).values<float>();
+  for (const Device device : {Device::cuda(), Device::cpu(), Device::cuda()}) {
+    model.to(device);
+    for (const nn::NamedParameter& named : model.parameters()) {
+      EXPECT_EQ(named.parameter->tensor().device(), device) << named.path;
+      EXPECT_EQ(named.parameter->tensor().needs_grad(), named.path != "scale") << named.path;
+    }
+    EXPECT_EQ(first->values<double>(), before);
+    EXPECT_TRUE(first->shares_storage(tied));
+    EXPECT_EQ(model.parameters().size(), 9u);
+    const std::vector<float> y = (*model.layers)[1](x.to(device)).values<float>();
+    for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], expected[i], 1e-6);
+  }
+  EXPECT_THAT(error_of([&] { (*model.layers)[1](x); }),
+              testing::HasSubstr("input is float32 on cpu, weight float32 on cuda:0"));
 }
 
 TEST(Module, FrozenParametersStayApartAndFrozen) {

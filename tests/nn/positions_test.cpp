@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/support/devices.h"
 #include "tests/support/module_case.h"
 #include "tests/support/numbers.h"
 #include "tests/support/support.h"
@@ -92,6 +93,34 @@ TEST(Positions, TooLongIsRefusedWithLengthAndLimit) {
               learned(indices({0, -1}));
             }),
             "embedding: index -1 at position 1 is outside 0..2");
+}
+
+using PositionsOnCuda = test::CudaTest;
+
+TEST_F(PositionsOnCuda, TablesMoveWithTheirModule) {
+  struct Model : nn::Module {
+    nn::Child<nn::SinusoidalPositions> positions{*this, "positions", 3, 5};
+  } model;
+  model.to(Device::cuda());
+  const Tensor there = indices({2, 0}).to(Device::cuda());
+  const std::vector<double> expected =
+      nn::SinusoidalPositions(3, 5)(indices({2, 0})).values<double>();
+  EXPECT_EQ(model.positions(there).device(), Device::cuda());
+  EXPECT_EQ(model.positions(there).values<double>(), expected);
+  expect_near(model.positions(there, kFloat64), expected, 1e-7);
+  EXPECT_EQ(error_of([&] {
+              model.positions(indices({0, 7}).to(Device::cuda()));
+            }),
+            "positions: a sequence of 8 is longer than the limit of 3; shorten it, or make the "
+            "model with a larger maximum length");
+  EXPECT_EQ(error_of([&] { model.positions(indices({0})); }),
+            "embedding: weight and indices are on two devices, got cuda:0 and cpu; move one");
+  model.to(Device::cpu());
+  EXPECT_EQ(model.positions(indices({2, 0})).values<double>(), expected);
+  const std::vector<int32_t> offsets{0, 2, 3};
+  EXPECT_EQ(nn::packed_positions(offsets, Device::cuda()).device(), Device::cuda());
+  EXPECT_EQ(nn::packed_positions(offsets, Device::cuda()).values<int32_t>(),
+            (std::vector<int32_t>{0, 1, 0}));
 }
 
 TEST(Positions, ArePlacesInPackedSequences) {

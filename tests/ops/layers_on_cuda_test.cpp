@@ -173,7 +173,7 @@ TEST_F(LayersOnCuda, CrossEntropies) {
   const auto counted = [](Device device) {
     const Tensor targets = indices_of({6}, {0, 1, 2, 0, 1, 2});
     const Loss loss = cross_entropy(random({6, 3}).to(device), targets.to(device));
-    return std::tuple(loss.count, loss.correct);
+    return std::tuple<int64_t, int64_t>(loss.count, loss.correct);
   };
   EXPECT_EQ(counted(Device::cuda()), counted(Device::cpu()));
 }

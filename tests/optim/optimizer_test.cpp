@@ -10,6 +10,7 @@
 #include "framework/optim/adam.h"
 #include "framework/optim/clip.h"
 #include "framework/optim/sgd.h"
+#include "tests/support/devices.h"
 #include "tests/support/fixture.h"
 #include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
@@ -47,7 +48,8 @@ void expect_trajectory(const test::Fixture& fixture, Pair& pair, Optimizer& opti
     for (nn::Parameter* parameter : {&pair.weight, &pair.bias}) {
       (*parameter)
           ->set_gradient(
-              row_of(fixture.array("gradients/" + parameter->name()), i, (*parameter)->shape()));
+              row_of(fixture.array("gradients/" + parameter->name()), i, (*parameter)->shape())
+                  .to((*parameter)->device()));
     }
     optimizer.step();
     for (nn::Parameter* parameter : {&pair.weight, &pair.bias}) {
@@ -62,7 +64,7 @@ void expect_trajectory(const test::Fixture& fixture, Pair& pair, Optimizer& opti
   }
 }
 
-TEST(Optimizers, FollowPyTorch) {
+void expect_pytorch_trajectories(Device device) {
   int cases = 0;
   const ParameterGroup all{.name = "all",
                            .selects = [](const nn::NamedParameter&) { return true; }};
@@ -71,6 +73,7 @@ TEST(Optimizers, FollowPyTorch) {
                              bias = fixture.array("parameters/bias");
     Pair pair(Tensor::of<double>(weight.shape, weight.values),
               Tensor::of<double>(bias.shape, bias.values));
+    pair.to(device);
     const double rate = fixture.number("options/learning_rate"),
                  decay = fixture.number("options/weight_decay");
     if (fixture.operation() == "sgd") {
@@ -94,6 +97,8 @@ TEST(Optimizers, FollowPyTorch) {
   }
   EXPECT_EQ(cases, 12);
 }
+
+TEST(Optimizers, FollowPyTorch) { test::for_each_device(expect_pytorch_trajectories); }
 
 // tensorflow/tensorflow#35102, pytorch/pytorch#41477: where epsilon stands in Adam.
 TEST(Adam, EpsilonIsOutsideOfTheCorrectedRoot) {
