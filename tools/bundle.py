@@ -109,7 +109,7 @@ def main():
         copy_files(arguments.build, folder)
         check(folder)
         arguments.archive.parent.mkdir(parents=True, exist_ok=True)
-        run("tar", "-C", work, "-c", "-I", "xz -6 -T0 --x86 --lzma2=preset=6,dict=64MiB", "-f", arguments.archive.resolve(), "gradstone")
+        run("tar", "-C", work, "-c", "-I", "xz -T0 --x86 --lzma2=preset=6,dict=64MiB", "-f", arguments.archive.resolve(), "gradstone")
     size = arguments.archive.stat().st_size / 2**20
     print(f"{arguments.archive}: {size:.1f} MiB")
     if size > LARGEST:

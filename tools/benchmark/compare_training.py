@@ -23,7 +23,7 @@ def commands(arguments, model):
     """(name, command) of each contender."""
     common = ["--model", model, "--threads", str(arguments.threads)]
     common += ["--steps", str(arguments.steps), "--warm-up", str(arguments.warm_up)]
-    yield "gradstone", [arguments.program, *common]
+    yield "gradstone", [arguments.program, "--device", "cpu", *common]
     for mode in arguments.modes:
         script = str(HERE / "pytorch_training.py")
         yield f"pytorch {mode}", [arguments.peer, script, "--mode", mode, *common]

@@ -1,6 +1,6 @@
-// Times the training step of two translation Transformers (forward, loss, backward, clipping, Adam)
-// on sentences as long as Multi30k's, and prints one JSON line. compare_training.py runs it beside
-// PyTorch.
+// Times the training step of translation Transformers (forward, loss, backward, clipping, Adam) on
+// sentences as long as Multi30k's, or all of one length, and prints one JSON line.
+// compare_training.py runs it beside PyTorch on the CPU, tools/gpu_check.sh on CUDA devices.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -37,14 +36,24 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+struct Size {
+  const char* name;
+  int64_t width, heads, feed_forward_width, layers, vocabulary;  // layers of each stack
+};
+constexpr Size kSizes[] = {{"tiny", 128, 4, 256, 4, 6000},
+                           {"small", 256, 8, 1024, 3, 8000},
+                           {"base", 512, 8, 2048, 6, 37000},
+                           {"big", 1024, 16, 4096, 6, 33000}};
+
 TransformerConfig config_named(const std::string& name) {
+  const Size& size = *std::find_if(std::begin(kSizes), std::end(kSizes),
+                                   [&](const Size& s) { return s.name == name; });
   TransformerConfig config;
-  const bool tiny = name == "tiny";
-  config.source_vocabulary = config.target_vocabulary = tiny ? 6000 : 8000;
-  config.width = tiny ? 128 : 256;
-  config.heads = tiny ? 4 : 8;
-  config.feed_forward_width = tiny ? 256 : 1024;
-  config.encoder_layers = config.decoder_layers = tiny ? 4 : 3;
+  config.source_vocabulary = config.target_vocabulary = size.vocabulary;
+  config.width = size.width;
+  config.heads = size.heads;
+  config.feed_forward_width = size.feed_forward_width;
+  config.encoder_layers = config.decoder_layers = size.layers;
   config.pre_norm = false;
   config.share_embeddings = true;
   config.output_bias = true;
@@ -137,24 +146,28 @@ double quantile(std::vector<double> values, double share) {
 }
 
 struct Trainer {
-  Trainer(const TransformerConfig& config, Device device) : transformer(config) {
+  Trainer(const TransformerConfig& config, Device device)
+      : transformer(config),
+        adam(on(device), {.learning_rate = 1e-4, .beta2 = 0.98, .epsilon = 1e-9}) {}
+
+  Transformer& on(Device device) {
     transformer.to(device);
-    adam = std::make_unique<Adam>(
-        transformer, AdamConfig{.learning_rate = 1e-4, .beta2 = 0.98, .epsilon = 1e-9});
+    return transformer;
   }
 
   double step(const Batch& batch) {
-    const Tensor labels = labels_of(batch, transformer.device());
+    const Device device = transformer.device();
+    const Tensor labels = labels_of(batch, device);
     const Loss loss = transformer.loss(batch.target_inputs, transformer.encode(batch.source),
                                        labels, {.label_smoothing = 0.1});
     const double tokens = static_cast<double>(labels.elements());
-    loss.sum.backward(Tensor(Array::full({}, 1 / tokens, loss.sum.dtype(), transformer.device())));
-    adam->step({.gradient_scale = clip_factor(gradient_norm(transformer), 1)});
+    loss.sum.backward(Tensor(Array::full({}, 1 / tokens, loss.sum.dtype(), device)));
+    adam.step({.gradient_scale = clip_factor(gradient_norm(transformer), 1)});
     return loss.sum.item() / tokens;
   }
 
   Transformer transformer;
-  std::unique_ptr<Adam> adam;
+  Adam adam;
 };
 
 int64_t resident_peak_megabytes() {
@@ -175,25 +188,49 @@ nlohmann::ordered_json operation_times(const Profile& profile, int64_t steps) {
   return times;
 }
 
-int run(int argc, char** argv) {
+// Sentences of one length, so many that each side has about as many tokens as wanted.
+std::vector<Lengths> equal_lengths(int64_t tokens, int64_t length) {
+  const auto count = static_cast<size_t>(std::max<int64_t>(1, tokens / length));
+  return {Lengths(count, {length, length})};
+}
+
+struct Call {
   std::string name = "tiny", lengths_path = GS_SOURCE_DIR "/tools/benchmark/lengths.json";
-  int64_t steps = 15, warm_up = 15;
+  std::string precision = "float32";
+  int64_t tokens = 0, length = 32, steps = 15, warm_up = 15;
   int threads_wanted = threads();
-  Options options("training_step", "Times the training step of a translation Transformer.");
-  options.bind("model", name, "tiny (d 128, 4+4 layers) or small (d 256, 3+3)",
-               one_of({"tiny", "small"}));
-  options.bind("lengths", lengths_path, "JSON: batches of [source, target] token counts");
-  options.bind("steps", steps, "timed steps", at_least(1));
-  options.bind("warm-up", warm_up, "steps before these; 15 see every batch", at_least(0));
-  options.bind("threads", threads_wanted, "of the kernels", between(1, 1024));
-  DeviceOption device_option;
-  device_option.bind(options);
-  if (!options.parse(argc, argv)) return 0;
-  const Device device = device_option.device();
-  set_threads(threads_wanted);
+  DeviceOption device;
+
+  bool parse(int argc, char** argv) {
+    Options options("training_step", "Times the training step of a translation Transformer.");
+    options.bind("model", name, "tiny (d 128, 4+4 layers), small (d 256, 3+3), base or big",
+                 one_of({"tiny", "small", "base", "big"}));
+    options.bind("lengths", lengths_path, "JSON: batches of [source, target] token counts");
+    options.bind("tokens", tokens, "of each side in a batch of equal sentences; 0: see --lengths",
+                 at_least(0));
+    options.bind("length", length, "of those equal sentences", between(1, 256));
+    options.bind("steps", steps, "timed steps", at_least(1));
+    options.bind("warm-up", warm_up, "steps before these; 15 see every batch", at_least(0));
+    options.bind("threads", threads_wanted, "of the kernels", between(1, 1024));
+    options.bind("precision", precision, "of products on CUDA devices",
+                 one_of({"float32", "tf32"}));
+    device.bind(options);
+    return options.parse(argc, argv);
+  }
+};
+
+int run(int argc, char** argv) {
+  Call call;
+  if (!call.parse(argc, argv)) return 0;
+  set_threads(call.threads_wanted);
   set_seed(1);
-  const TransformerConfig config = config_named(name);
-  const std::vector<Lengths> lengths = read_lengths(lengths_path);
+  backend::use_tf32(call.precision == "tf32");
+  backend::time_gemm_algorithms(true);
+  const Device device = call.device.device();
+  const bool on_cpu = device == Device::cpu();
+  const TransformerConfig config = config_named(call.name);
+  const std::vector<Lengths> lengths =
+      call.tokens > 0 ? equal_lengths(call.tokens, call.length) : read_lengths(call.lengths_path);
   uint64_t place = 0;
   std::vector<Batch> batches;
   for (const Lengths& batch : lengths)
@@ -202,15 +239,15 @@ int run(int argc, char** argv) {
   std::vector<double> times;
   double tokens = 0, operations = 0, loss = 0;
   int64_t peak_before = 0;
-  for (int64_t i = 0; i < warm_up + steps; ++i) {
-    if (i == warm_up) {
+  for (int64_t i = 0; i < call.warm_up + call.steps; ++i) {
+    if (i == call.warm_up) {
       peak_before = resident_peak_megabytes();
       start_profiling();
     }
     const size_t at = static_cast<size_t>(i) % batches.size();
     const double start = seconds_now();
     loss = trainer.step(batches[at]);
-    if (i < warm_up) continue;
+    if (i < call.warm_up) continue;
     times.push_back(seconds_now() - start);
     tokens += static_cast<double>(batches[at].target_labels.tokens.size());
     operations += model_operations(config, lengths[at]);
@@ -219,24 +256,29 @@ int run(int argc, char** argv) {
   double total = 0;
   for (const double time : times) total += time;
   const int64_t peak = resident_peak_megabytes();
-  const double limit = product_limit();
-  const nlohmann::ordered_json result{
+  nlohmann::ordered_json result{
+      {"part", "training"},
       {"framework", "gradstone"},
-      {"model", name},
+      {"model", call.name},
       {"device", device.text()},
-      {"threads", threads_wanted},
-      {"gemm", backend::gemm_libraries().front()},
+      {"precision", call.precision},
+      {"threads", call.threads_wanted},
+      {"gemm", on_cpu ? backend::gemm_libraries().front() : "cuBLAS"},
       {"target_tokens_per_second", std::round(tokens / total)},
+      {"tokens_per_step", tokens / static_cast<double>(call.steps)},
       {"step_ms_median", 1e3 * quantile(times, 0.5)},
       {"step_ms_quartiles", {1e3 * quantile(times, 0.25), 1e3 * quantile(times, 0.75)}},
-      {"model_gflops", operations / total / 1e9},
-      {"sgemm_limit_gflops", limit / 1e9},
-      {"share_of_limit", operations / total / limit},
-      {"peak_memory_mb", peak},
-      {"peak_growth_mb", peak - peak_before},  // over the timed steps
-      {"peak_arrays_mb", memory_figures(device).peak >> 20},
-      {"loss", loss},
-      {"step_ms_by_operation", operation_times(profile, steps)}};
+      {"model_gflops", operations / total / 1e9}};
+  if (on_cpu) {
+    const double limit = product_limit();
+    result["sgemm_limit_gflops"] = limit / 1e9;
+    result["share_of_limit"] = operations / total / limit;
+  }
+  result["peak_memory_mb"] = peak;
+  result["peak_growth_mb"] = peak - peak_before;  // over the timed steps
+  result["peak_arrays_mb"] = memory_figures(device).peak >> 20;
+  result["loss"] = loss;
+  result["step_ms_by_operation"] = operation_times(profile, call.steps);
   std::printf("%s\n", result.dump().c_str());
   return 0;
 }

@@ -1,0 +1,185 @@
+// Products, and what is made of them: attention, and the loss of the output layer.
+#include <type_traits>
+
+#include "framework/backend/cross_entropy.h"
+#include "framework/backend/gemm.h"
+#include "framework/backend/linear.h"
+#include "framework/backend/linear_cross_entropy.h"
+#include "framework/ops/attention.h"
+#include "tools/benchmark/device_rates.h"
+
+namespace gs {
+namespace {
+
+// Of three matrices, in a type of that many bytes.
+double product_bytes(int64_t m, int64_t n, int64_t k, int64_t size) {
+  return static_cast<double>((m * k + k * n + m * n) * size);
+}
+
+double product_operations(int64_t m, int64_t n, int64_t k) {
+  return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+
+// A layer over tokens: y = x weight^T (NT), dx = dy weight (NN), dweight = dy^T x (TN).
+struct Form {
+  const char* name;
+  bool transpose_a, transpose_b;
+};
+constexpr Form kForms[] = {{"NT", false, true}, {"NN", false, false}, {"TN", true, false}};
+
+template <typename T>
+void product(DeviceRates& rates, const Form& form, int64_t m, int64_t n, int64_t k,
+             const char* type, double limit) {
+  const backend::GemmSizes sizes{.m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .transpose_a = form.transpose_a,
+                                 .transpose_b = form.transpose_b,
+                                 .a_stride = form.transpose_a ? m : k,
+                                 .b_stride = form.transpose_b ? k : n,
+                                 .c_stride = n};
+  rates.measure(
+      fmt::format("gemm {}", form.name), fmt::format("{} x {} x {}", m, n, k), type,
+      {product_bytes(m, n, k, sizeof(T)), product_operations(m, n, k), limit},
+      [&]() -> std::function<void()> {
+        const Array a = rates.random({m * k}, dtype_of<T>), b = rates.random({k * n}, dtype_of<T>);
+        Array c = rates.empty({m * n}, dtype_of<T>);
+        return [=, device = rates.device()]() mutable {
+          on_device(device, [&](auto on) {
+            if constexpr (std::is_same_v<T, float> || std::is_same_v<decltype(on), Cuda>)
+              backend::gemm(on, sizes, a.data<T>(), b.data<T>(), c.data<T>());
+          });
+        };
+      });
+}
+
+// float32, and on CUDA devices TF32 and bfloat16, with the fastest algorithm of each.
+void product_in_all_types(DeviceRates& rates, const Form& form, int64_t m, int64_t n, int64_t k) {
+  product<float>(rates, form, m, n, k, "float32", rates.limits().float32);
+  if (rates.device().kind != Device::Kind::kCuda) return;
+  backend::use_tf32(true);
+  product<float>(rates, form, m, n, k, "tf32", rates.limits().tf32);
+  backend::use_tf32(false);
+  product<BFloat16>(rates, form, m, n, k, "bfloat16", rates.limits().bfloat16);
+}
+
+void linear_layer(DeviceRates& rates, int64_t in, int64_t out, bool finish) {
+  const int64_t n = rates.sizes().tokens;
+  rates.measure(
+      finish ? "linear, relu, dropout" : "linear", fmt::format("{} x {} x {}", n, out, in),
+      "float32",
+      {product_bytes(n, out, in, 4), product_operations(n, out, in), rates.limits().float32},
+      [&]() -> std::function<void()> {
+        const Array x = rates.random({n, in}), weight = rates.random({out, in}),
+                    bias = rates.random({out});
+        backend::LinearFinish last;
+        if (finish) last = {true, backend::DropoutMask::of(0.1, {1, 2})};
+        return [=, y = rates.empty({n, out})]() mutable {
+          on_device(x.device(), [&](auto on) { backend::linear(on, y, x, weight, bias, last); });
+        };
+      });
+}
+
+// Sentences of one length, packed; heads are 64 wide or less.
+void attention(DeviceRates& rates, int64_t width, int64_t length, bool causal, bool backward) {
+  const int64_t count = std::max<int64_t>(1, rates.sizes().tokens / length), n = count * length;
+  const double products = 4.0 * static_cast<double>(n * length * width) / (causal ? 2 : 1);
+  rates.measure(
+      fmt::format("attention{}{}", causal ? ", causal" : "", backward ? ", backward" : ""),
+      fmt::format("{} x {} tokens, width {}", count, length, width), "float32",
+      {static_cast<double>((backward ? 12 : 4) * n * width * 4), (backward ? 3.5 : 1) * products,
+       rates.limits().float32},
+      [&]() -> std::function<void()> {
+        std::vector<int32_t> offsets;
+        for (int64_t i = 0; i <= count; ++i) offsets.push_back(static_cast<int32_t>(i * length));
+        Tensor query(rates.random({n, width})), key(rates.random({n, width})),
+            value(rates.random({n, width}));
+        const Tensor upstream(rates.random({n, width}));
+        if (backward) {
+          for (Tensor* tensor : {&query, &key, &value}) tensor->set_needs_grad();
+        }
+        const AttentionOptions options{.heads = std::max<int64_t>(1, width / 64),
+                                       .causal = causal,
+                                       .dropout = 0.1,
+                                       .training = true};
+        return [=]() mutable {
+          const Tensor output =
+              packed_attention(query, offsets, key, value, offsets, options).output;
+          if (!backward) return;
+          output.backward(upstream);
+          for (Tensor* tensor : {&query, &key, &value}) tensor->clear_gradient();
+        };
+      });
+}
+
+void cross_entropy(DeviceRates& rates) {
+  const int64_t n = std::min<int64_t>(rates.sizes().tokens, 8192), v = rates.sizes().vocabulary;
+  rates.measure("cross entropy, gradient", fmt::format("{} x {}", n, v), "float32",
+                {static_cast<double>(2 * n * v * 4), 0, 0}, [&]() -> std::function<void()> {
+                  const Array logits = rates.random({n, v}), targets = rates.indices(n, v);
+                  return [=, dlogits = rates.empty({n, v})]() mutable {
+                    on_device(logits.device(), [&](auto on) {
+                      backend::cross_entropy(on, dlogits, logits, targets,
+                                             {.label_smoothing = 0.1});
+                    });
+                  };
+                });
+}
+
+void linear_cross_entropy(DeviceRates& rates, int64_t width) {
+  const int64_t n = rates.sizes().tokens, v = rates.sizes().vocabulary;
+  rates.measure("linear cross entropy, gradients", fmt::format("{} x {} x {}", n, v, width),
+                "float32",
+                {static_cast<double>(2 * (n + v) * width * 4), 3 * product_operations(n, v, width),
+                 rates.limits().float32},
+                [&]() -> std::function<void()> {
+                  const Array x = rates.random({n, width}), weight = rates.random({v, width}),
+                              targets = rates.indices(n, v);
+                  backend::LinearCrossEntropyGradients gradients{rates.empty({n, width}),
+                                                                 rates.empty({v, width}), Array()};
+                  return [=]() mutable {
+                    on_device(x.device(), [&](auto on) {
+                      backend::linear_cross_entropy(on, gradients, x, weight, Array(), targets,
+                                                    {.label_smoothing = 0.1});
+                    });
+                  };
+                });
+}
+
+}  // namespace
+
+void rate_products(DeviceRates& rates) {
+  backend::time_gemm_algorithms(true);
+  const int64_t n = rates.sizes().tokens;
+  for (const int64_t width : rates.sizes().widths) {
+    for (const auto& [in, out] : {std::pair{width, width},
+                                  {width, 4 * width},
+                                  {4 * width, width},
+                                  {width, rates.sizes().vocabulary}}) {
+      product_in_all_types(rates, kForms[0], n, out, in);
+      product_in_all_types(rates, kForms[1], n, in, out);
+      product_in_all_types(rates, kForms[2], out, in, n);
+    }
+    linear_layer(rates, width, width, false);
+    linear_layer(rates, width, 4 * width, true);
+  }
+  backend::time_gemm_algorithms(false);
+}
+
+void rate_attention(DeviceRates& rates) {
+  for (const int64_t width : rates.sizes().widths) {
+    for (const int64_t length : {32, 128, 512}) {
+      for (const bool causal : {false, true}) {
+        attention(rates, width, length, causal, false);
+        attention(rates, width, length, causal, true);
+      }
+    }
+  }
+}
+
+void rate_losses(DeviceRates& rates) {
+  cross_entropy(rates);
+  for (const int64_t width : rates.sizes().widths) linear_cross_entropy(rates, width);
+}
+
+}  // namespace gs
