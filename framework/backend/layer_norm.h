@@ -7,9 +7,9 @@ namespace gs::backend {
 
 // Normalises the rows of x (N, C): y = (x - mean) / sqrt(variance + epsilon) * weight + bias.
 // Without `centered` it is the RMS norm: mean is taken as 0. `weight` and `bias` (C) may be
-// undefined. `statistics` (N, 2), of x's type, is for the gradient: the mean relative to the row's
-// first element (0 without `centered`), which keeps its digits where the mean is large, and
-// 1 / sqrt(variance + epsilon).
+// undefined. `statistics` (N, 2), of x's type, float32 for bfloat16, is for the gradient: the mean
+// relative to the row's first element (0 without `centered`), which keeps its digits where the mean
+// is large, and 1 / sqrt(variance + epsilon).
 struct NormOptions {
   bool centered = true;
   double epsilon = 1e-5;
@@ -34,6 +34,9 @@ struct NormGradients {
   Array dbranch = {};  // dropout(dx), the gradient of a residual branch; it needs dx
 };
 void layer_norm_backward(Cpu, NormGradients& gradients, const Array& dy, const Array& x,
+                         const Array& statistics, const Array& weight, NormOptions options,
+                         const DropoutMask& dropout = {});
+void layer_norm_backward(Cuda, NormGradients& gradients, const Array& dy, const Array& x,
                          const Array& statistics, const Array& weight, NormOptions options,
                          const DropoutMask& dropout = {});
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tests/backend/cuda/both_devices.h"
+#include "tests/support/devices.h"
 
 namespace gs {
 namespace {
@@ -24,12 +25,7 @@ const std::vector<Rows> kRows = {
 Array numbers(Rows rows) { return test::random_array({rows.outer, rows.length, rows.inner}, 1); }
 Array of_rows(Rows rows) { return test::random_array({rows.outer, rows.inner}, 2); }
 
-class CudaReduce : public testing::Test {
- protected:
-  void SetUp() override {
-    if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
-  }
-};
+using CudaReduce = test::CudaTest;
 
 std::string name_of(Rows rows) {
   return fmt::format("rows ({}, {}, {})", rows.outer, rows.length, rows.inner);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tests/backend/cuda/both_devices.h"
+#include "tests/support/devices.h"
 
 namespace gs {
 namespace {
@@ -19,12 +20,7 @@ const std::vector<Rows> kRows = {
     {1, 300, 5},  {2, 3, 257},  {3, 0, 1},    {0, 4, 1},
 };
 
-class CudaSoftmax : public testing::Test {
- protected:
-  void SetUp() override {
-    if (cuda_device_count() == 0) GTEST_SKIP() << "no CUDA device";
-  }
-};
+using CudaSoftmax = test::CudaTest;
 
 void expect_softmax(Rows rows, const Array& x) {
   const Array dy = test::random_array(x.shape(), 2);
