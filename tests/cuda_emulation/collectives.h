@@ -87,6 +87,19 @@ inline int __all_sync(unsigned mask, int predicate,
   return gs::cuda_emulation::warp_ballot(mask, predicate == 0, place) == 0;
 }
 
+// The lanes of the mask that give the same value.
+template <typename T>
+unsigned __match_any_sync(unsigned mask, T value,
+                          gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
+  T all[32];
+  gs::cuda_emulation::warp_gather(mask, &value, sizeof(T), all, place);
+  unsigned same = 0;
+  for (unsigned i = 0; i < 32; ++i) {
+    if ((mask >> i & 1u) != 0 && all[i] == value) same |= 1u << i;
+  }
+  return same;
+}
+
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int source, int width = 32,
               gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
