@@ -9,6 +9,11 @@
 #include "tests/cuda_emulation/options.h"
 #include "tests/cuda_emulation/runtime.h"
 
+extern "C" {
+extern void* __start___patchable_function_entries[] __attribute__((weak));
+extern void* __stop___patchable_function_entries[] __attribute__((weak));
+}
+
 namespace gs::cuda_emulation {
 namespace {
 
@@ -39,6 +44,19 @@ void report_leaks() {
   std::_Exit(1);
 }
 
+// The kernel's __launch_bounds__, as emulation.h leaves them.
+size_t launch_bound(const void* kernel) {
+  size_t warps = 0;
+  for (void** each = __start___patchable_function_entries;
+       each != __stop___patchable_function_entries; ++each) {
+    if (*each != kernel) continue;
+    constexpr unsigned char kNop = 0x90;
+    while (static_cast<const unsigned char*>(kernel)[warps] == kNop) ++warps;
+    break;
+  }
+  return warps > 0 ? warps * 32 : kThreadsOfBlock;
+}
+
 size_t shared_limit(const void* kernel) {
   const auto found = device().shared_limits.find(kernel);
   return found == device().shared_limits.end() ? kSharedBytes : found->second;
@@ -63,6 +81,8 @@ const char* text_of(cudaError_t code) {
       return "out of memory";
     case cudaErrorInvalidConfiguration:
       return "invalid configuration argument";
+    case cudaErrorLaunchOutOfResources:
+      return "too many resources requested for launch";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
     case cudaErrorInvalidResourceHandle:
@@ -114,6 +134,11 @@ cudaError_t launch(const char* name, const void* kernel, const cudaLaunchConfig_
                    "%s: grid (%u,%u,%u), block (%u,%u,%u), %zu bytes of shared memory, of which it "
                    "may have %zu",
                    name, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes, limit);
+  const size_t bound = launch_bound(kernel);
+  if (size_t{block.x} * block.y * block.z > bound)
+    return explain(cudaErrorLaunchOutOfResources,
+                   "%s: block (%u,%u,%u), more threads than its launch bound of %zu", name, block.x,
+                   block.y, block.z, bound);
   return enqueue(config.stream, WorkKind::kKernel,
                  [name, grid, block, shared_bytes, thread = std::move(thread)] {
                    run_grid(name, grid, block, shared_bytes, thread);
@@ -206,7 +231,7 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
   const Lock lock;
   *attributes = {};
-  attributes->maxThreadsPerBlock = kThreadsOfBlock;
+  attributes->maxThreadsPerBlock = static_cast<int>(launch_bound(kernel));
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(shared_limit(kernel));
   attributes->binaryVersion = attributes->ptxVersion = 90;
   return cudaSuccess;

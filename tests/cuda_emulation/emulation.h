@@ -26,8 +26,16 @@
 #endif
 #undef __constant__
 #define __constant__
+
+// Leaves the bound in the program: as many nops, a byte a warp, at the begin of the kernel, whose
+// address is kept in a section. clang takes no template parameter there.
 #undef __launch_bounds__
+#if defined(__clang__)
 #define __launch_bounds__(...)
+#else
+#define __launch_bounds__(threads, ...) \
+  __attribute__((patchable_function_entry(((threads) + 31) / 32)))
+#endif
 
 namespace gs::cuda_emulation {
 

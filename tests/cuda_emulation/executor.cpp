@@ -174,17 +174,23 @@ void make_threads(dim3 size) {
   }
 }
 
-// Aligned to 128 bytes, and closed to AddressSanitizer from the exact end of what was asked for.
+// Aligned to 128 bytes, and closed to AddressSanitizer from the exact end of what was asked for;
+// without it, what is written just beyond is seen at the end of the grid.
 class DynamicSharedMemory {
  public:
-  explicit DynamicSharedMemory(size_t bytes) : room_((bytes + 127) / 128 * 128 + 128) {
+  explicit DynamicSharedMemory(size_t bytes) : room_((bytes + 127) / 128 * 128 + 256) {
     execution.shared = std::aligned_alloc(128, room_);
     execution.shared_bytes = bytes;
-    close_memory(static_cast<char*>(execution.shared) + bytes, room_ - bytes);
+    std::memset(guard(), kGuard, room_ - bytes);
+    close_memory(guard(), room_ - bytes);
     if (options().between_blocks) ignore_races(execution.shared, room_);
   }
   ~DynamicSharedMemory() {
     open_memory(execution.shared, room_);
+    const auto whole = [](unsigned char byte) { return byte == kGuard; };
+    if (!std::all_of(guard(), guard() + (room_ - execution.shared_bytes), whole))
+      stop("shared memory", "%s: wrote beyond its %zu bytes", execution.kernel,
+           execution.shared_bytes);
     std::free(execution.shared);
     execution.shared = nullptr;
   }
@@ -192,6 +198,10 @@ class DynamicSharedMemory {
   DynamicSharedMemory& operator=(const DynamicSharedMemory&) = delete;
 
  private:
+  static constexpr unsigned char kGuard = 0xa5;
+  unsigned char* guard() const {
+    return static_cast<unsigned char*>(execution.shared) + execution.shared_bytes;
+  }
   const size_t room_;
 };
 

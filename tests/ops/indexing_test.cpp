@@ -13,15 +13,14 @@ using test::expect_movement;
 
 test::Operation selecting(int64_t dimension, const std::vector<int32_t>& indices) {
   return [=](const std::vector<Tensor>& in) {
-    const Shape shape{static_cast<int64_t>(indices.size())};
-    const Tensor taken = Tensor::of<int32_t>(shape, indices).to(in[0].device());
-    return index_select(in[0], dimension, taken);
+    return index_select(in[0], dimension,
+                        Tensor::of<int32_t>({static_cast<int64_t>(indices.size())}, indices));
   };
 }
 test::Operation gathering(int64_t dimension, const Shape& shape,
                           const std::vector<int32_t>& indices) {
   return [=](const std::vector<Tensor>& in) {
-    return gather(in[0], dimension, Tensor::of<int32_t>(shape, indices).to(in[0].device()));
+    return gather(in[0], dimension, Tensor::of<int32_t>(shape, indices));
   };
 }
 
