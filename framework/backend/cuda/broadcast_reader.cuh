@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "framework/backend/convert.h"
 #include "framework/backend/cuda/map.cuh"
 #include "framework/backend/operand.h"
@@ -31,31 +33,31 @@ class BroadcastReader {
     }
     data_ = elements_of<T>(*operand.array());
     dense_ = operand.array()->elements() == shape.elements();
-    aligned_ = layout_.inner_size() % kPackSize<T> == 0;
-    for (size_t d = 0; d + 1 < static_cast<size_t>(layout_.rank); ++d)
-      aligned_ = aligned_ && layout_.strides[d] % kPackSize<T> == 0;
+  }
+
+  // No pack crosses a row, and those that are read as a whole lie at multiples of their size.
+  bool allows_packs(int64_t size) const {
+    if (layout_.rank == 1) return true;
+    if (layout_.inner_size() % size != 0) return false;
+    if (layout_.inner_stride() == 0) return true;
+    return std::all_of(layout_.strides.begin(), layout_.strides.begin() + layout_.rank - 1,
+                       [&](int64_t stride) { return stride % size == 0; });
   }
 
   template <int kSize>
   __device__ Pack<T, kSize> pack_at(int64_t first) const {
     if (dense_) return load_pack<T, kSize>(data_ + first);
     if (data_ == nullptr) return repeated<kSize>(number_);
-    const int64_t size = layout_.inner_size();
-    const int64_t row = first / size, column = first - row * size;
-    if (column + kSize > size) return across_rows<kSize>(row, column);
+    const int64_t row = first / layout_.inner_size();
     const T* const place = data_ + layout_.offset_of_row(row);
     if (layout_.inner_stride() == 0) return repeated<kSize>(*place);
-    if (aligned_) return load_pack<T, kSize>(place + column);
-    Pack<T, kSize> pack;
-#pragma unroll
-    for (int i = 0; i < kSize; ++i) pack.values[i] = place[column + i];
-    return pack;
+    return load_pack<T, kSize>(place + (first - row * layout_.inner_size()));
   }
 
   __device__ T at(int64_t i) const {
+    if (dense_) return data_[i];
     if (data_ == nullptr) return number_;
-    const int64_t size = layout_.inner_size();
-    const int64_t row = i / size, column = i - row * size;
+    const int64_t row = i / layout_.inner_size(), column = i - row * layout_.inner_size();
     return data_[layout_.offset_of_row(row) + column * layout_.inner_stride()];
   }
 
@@ -68,25 +70,10 @@ class BroadcastReader {
     return pack;
   }
 
-  template <int kSize>
-  __device__ Pack<T, kSize> across_rows(int64_t row, int64_t column) const {
-    Pack<T, kSize> pack;
-    int64_t offset = layout_.offset_of_row(row);
-#pragma unroll
-    for (int i = 0; i < kSize; ++i) {
-      pack.values[i] = data_[offset + column * layout_.inner_stride()];
-      if (++column < layout_.inner_size()) continue;
-      column = 0;
-      if (i + 1 < kSize) offset = layout_.offset_of_row(++row);
-    }
-    return pack;
-  }
-
   OperandLayout layout_;
   const T* data_ = nullptr;  // null for a number
   T number_{};
   bool dense_ = false;
-  bool aligned_ = false;  // whether packs that cross no row lie at multiples of their size
 };
 
 }  // namespace gs::backend

@@ -31,6 +31,7 @@ struct DenseReader {
   using Type = T;
   const T* data;
 
+  bool allows_packs(int64_t) const { return true; }
   template <int kSize>
   __device__ Pack<T, kSize> pack_at(int64_t first) const {
     return load_pack<T, kSize>(data + first);
@@ -38,10 +39,10 @@ struct DenseReader {
   __device__ T at(int64_t i) const { return data[i]; }
 };
 
+// `packs` packs first, then what is left of `count` elements.
 template <typename Y, typename Function, typename... Readers>
-__global__ void map_kernel(Y* y, int64_t count, Function function, Readers... x) {
+__global__ void map_kernel(Y* y, int64_t packs, int64_t count, Function function, Readers... x) {
   constexpr int kSize = kPackSize<Y, typename Readers::Type...>;
-  const int64_t packs = count / kSize;
   const auto map_pack = [&](int64_t first, const auto&... packed) {
     Pack<Y, kSize> result;
 #pragma unroll
@@ -69,8 +70,10 @@ Reader reader_of(const Reader& reader) {
 template <typename Y, typename Function, typename... Readers>
 void launch_map(const char* operation, Cuda device, int64_t count, Y* y, Function function,
                 const Readers&... readers) {
-  launch(operation, device, grid_of(count, kPackSize<Y, typename Readers::Type...>),
-         map_kernel<Y, Function, Readers...>, y, count, function, readers...);
+  constexpr int kSize = kPackSize<Y, typename Readers::Type...>;
+  const int64_t packs = (readers.allows_packs(kSize) && ...) ? count / kSize : 0;
+  launch(operation, device, grid_of(count, packs > 0 ? kSize : 1),
+         map_kernel<Y, Function, Readers...>, y, packs, count, function, readers...);
 }
 
 // y[i] = function(x[i]...) for `count` elements, computed in Compute of the types of x, which are
