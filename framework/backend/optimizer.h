@@ -18,8 +18,11 @@ struct AdamParameter {
 struct AdamStep {
   double beta1, beta2, epsilon;
   bool decoupled;
-  double correction1, correction2;  // 1 - beta^step
+  double correction1 = 0, correction2 = 0;  // 1 - beta^step
   double gradient_scale = 1;
+  // Where defined: see step_numbers.h. They hold the corrections and the scale, with which nothing
+  // may move, and a learning rate that multiplies those of the parameters.
+  Array numbers = {};
 };
 void adam(Cpu, std::span<AdamParameter> parameters, const AdamStep& step);
 void adam(Cuda, std::span<AdamParameter> parameters, const AdamStep& step);
@@ -44,6 +47,9 @@ struct MovingAverageParameter {
 };
 void moving_average(Cpu, std::span<MovingAverageParameter> parameters, double decay);
 void moving_average(Cuda, std::span<MovingAverageParameter> parameters, double decay);
+// The same with a decay on the device, the second of two float64; see begin_average.
+void moving_average(Cpu, std::span<MovingAverageParameter> parameters, const Array& numbers);
+void moving_average(Cuda, std::span<MovingAverageParameter> parameters, const Array& numbers);
 
 // The sum of the squares of all elements of all arrays, a float64 on their device, which is not
 // waited for; the same for any number of threads.

@@ -15,6 +15,7 @@ namespace {
 using backend::AttentionGradients;
 using backend::AttentionInputs;
 using backend::AttentionPlan;
+using backend::AttentionResults;
 
 void check_operands(const char* name, int rank, const Tensor& query, const Tensor& key,
                     const Tensor& value) {
@@ -105,30 +106,59 @@ void add_masks(const char* name, AttentionPlan& plan, const Tensor& query,
   }
 }
 
-struct SavedInputs {
-  Saved query, key, value;
+// What the backward reads; what it does not need on the device is undefined.
+struct SavedAttention {
+  Saved query, key, value, mask, scores, output, weights, statistics;
+  Shape weights_shape, scores_shape;
+  std::shared_ptr<const AttentionPlan> plan;
 
-  AttentionInputs inputs() const { return {query.value(), key.value(), value.value(), {}, {}}; }
+  AttentionInputs inputs() const {
+    return {query.value(), key.value(), value.value(), mask.value(), scores.value()};
+  }
 };
 
 // Inputs of the recorded nodes: query, key, value, scores. `dweights` and `dy`: see the kernel.
 Gradients gradients_of(const Array& dy, const Array& dweights, const Needs& needs,
-                       const SavedInputs& saved, const Array& weights, const Shape& scores_shape,
-                       const AttentionPlan& plan) {
+                       const SavedAttention& saved) {
   const AttentionInputs inputs = saved.inputs();
+  const Device device = inputs.query.device();
+  const DType dtype = inputs.query.dtype();
   AttentionGradients gradients;
   if (needs[0]) gradients.dquery = Array::like(inputs.query);
   if (needs[1]) gradients.dkey = Array::like(inputs.key);
   if (needs[2]) gradients.dvalue = Array::like(inputs.value);
-  if (needs[3]) gradients.dscores = Array::like(weights);
+  if (needs[3]) gradients.dscores = Array::empty(saved.weights_shape, dtype, device);
   Array dscores;
-  on_device(weights.device(), [&](auto on) {
-    backend::attention_backward(on, gradients, dy, dweights, inputs, weights, plan);
+  on_device(device, [&](auto on) {
+    backend::attention_backward(
+        on, gradients, dy, dweights, inputs,
+        {saved.output.value(), saved.weights.value(), saved.statistics.value()}, *saved.plan);
     if (!needs[3]) return;
-    dscores = Array::empty(scores_shape, weights.dtype(), weights.device());
-    backend::sum_scores(on, dscores, gradients.dscores, plan);
+    dscores = Array::empty(saved.scores_shape, dtype, device);
+    backend::sum_scores(on, dscores, gradients.dscores, *saved.plan);
   });
   return {gradients.dquery, gradients.dkey, gradients.dvalue, dscores};
+}
+
+// Runs the plan. Of the results those are defined that the caller or backward wants.
+AttentionResults results_of(const AttentionInputs& inputs, AttentionPlan& plan, bool return_weights,
+                            bool keeps, const Shape& output_shape, const Shape& weights_shape) {
+  const Device device = inputs.query.device();
+  const DType dtype = inputs.query.dtype();
+  AttentionResults results;
+  results.output = Array::empty(output_shape, dtype, device);
+  on_device(device, [&](auto on) {
+    const bool keeps_weights = keeps && backend::attention_keeps_weights(on);
+    if (return_weights || keeps_weights)
+      results.weights = Array::empty(weights_shape, dtype, device);
+    if (keeps && !keeps_weights) {
+      const Shape rows = output_shape.with(output_shape.rank() - 1, plan.heads * 2);
+      results.statistics = Array::empty(rows, dtype == kFloat64 ? kFloat64 : kFloat32, device);
+    }
+    backend::place_sequences(on, plan);
+    backend::attention(on, results, inputs, plan);
+  });
+  return results;
 }
 
 // Runs a complete plan. `weights_shape` has as many elements as the plan has weights.
@@ -143,32 +173,38 @@ Attention attend(const char* name, const Tensor& query, const Tensor& key, const
   const bool keeps =
       recording() && std::any_of(operands.begin(), operands.end(),
                                  [](const Tensor& operand) { return operand.needs_grad(); });
-  Array output = Array::empty(output_shape, query.dtype(), query.device());
-  Array weights;
-  if (keeps || options.return_weights)
-    weights = Array::empty(weights_shape, query.dtype(), query.device());
   const AttentionInputs inputs{query.value(), key.value(), value.value(), options.mask.value(),
                                options.scores.value()};
-  on_device(query.device(),
-            [&](auto on) { backend::attention(on, output, weights, inputs, plan); });
-  if (!keeps) return {Tensor(output), options.return_weights ? Tensor(weights) : Tensor()};
+  const AttentionResults results =
+      results_of(inputs, plan, options.return_weights, keeps, output_shape, weights_shape);
+  if (!keeps)
+    return {Tensor(results.output), options.return_weights ? Tensor(results.weights) : Tensor()};
 
-  const SavedInputs saved{inputs.query, inputs.key, inputs.value};
-  const Shape scores_shape = options.scores.defined() ? options.scores.shape() : Shape{};
-  const auto shared = std::make_shared<const AttentionPlan>(std::move(plan));
+  SavedAttention saved{inputs.query,
+                       inputs.key,
+                       inputs.value,
+                       {},
+                       {},
+                       {},
+                       results.weights,
+                       results.statistics,
+                       weights_shape,
+                       options.scores.defined() ? options.scores.shape() : Shape{},
+                       std::make_shared<const AttentionPlan>(std::move(plan))};
+  if (results.statistics.defined()) {
+    saved.mask = inputs.mask;
+    saved.scores = inputs.scores;
+    saved.output = results.output;
+  }
   Attention result;
   result.output = record(
-      name, output, operands,
-      [saved, weights = Saved(weights), scores_shape, shared](const Array& dy, const Needs& needs) {
-        return gradients_of(dy, {}, needs, saved, weights.value(), scores_shape, *shared);
-      });
+      name, results.output, operands,
+      [saved](const Array& dy, const Needs& needs) { return gradients_of(dy, {}, needs, saved); });
   if (!options.return_weights) return result;
   const std::array<Tensor, 4> without_value{query, key, Tensor(), options.scores};
   result.weights = record(
-      name, weights, without_value,
-      [saved, weights = Saved(weights), scores_shape, shared](const Array& dw, const Needs& needs) {
-        return gradients_of({}, dw, needs, saved, weights.value(), scores_shape, *shared);
-      });
+      name, results.weights, without_value,
+      [saved](const Array& dw, const Needs& needs) { return gradients_of({}, dw, needs, saved); });
   return result;
 }
 

@@ -1,8 +1,8 @@
 #include "framework/ops/embedding.h"
 
 #include "framework/backend/embedding.h"
-#include "framework/backend/indices.h"
 #include "framework/core/profiler.h"
+#include "framework/ops/index_checks.h"
 
 namespace gs {
 namespace {
@@ -21,8 +21,7 @@ void check_embedding(const Tensor& weight, const Tensor& indices, const Embeddin
     check(*padding >= 0 && *padding < rows, "embedding: padding_index {} is outside 0..{}",
           *padding, rows - 1);
   }
-  const int64_t position = on_device(
-      weight.device(), [&](auto on) { return backend::first_outside(on, indices.value(), rows); });
+  const int64_t position = first_outside(indices, rows);
   check(position < 0, "embedding: index {} at position {} is outside 0..{}",
         position < 0 ? 0 : indices.values<int32_t>()[static_cast<size_t>(position)], position,
         rows - 1);

@@ -2,9 +2,9 @@
 
 #include "framework/backend/copy.h"
 #include "framework/backend/cross_entropy.h"
-#include "framework/backend/indices.h"
 #include "framework/backend/scale.h"
 #include "framework/ops/cross_entropy.h"
+#include "framework/ops/index_checks.h"
 
 // What cross_entropy and linear_cross_entropy have in common.
 namespace gs {
@@ -25,9 +25,7 @@ inline void check_targets(const char* operation, const char* name, const Tensor&
         input.device(), targets.device());
   check(options.label_smoothing >= 0 && options.label_smoothing <= 1,
         "{}: label_smoothing must be in [0, 1], got {}", operation, options.label_smoothing);
-  const int64_t position = on_device(targets.device(), [&](auto on) {
-    return backend::first_outside(on, targets.value(), classes, options.ignore_index);
-  });
+  const int64_t position = first_outside(targets, classes, options.ignore_index);
   if (position < 0) return;
   const int32_t target = targets.values<int32_t>()[static_cast<size_t>(position)];
   if (options.ignore_index) {

@@ -1,9 +1,8 @@
 #include "framework/optim/moving_average.h"
 
-#include <algorithm>
-
 #include "framework/backend/copy.h"
-#include "framework/backend/optimizer.h"
+#include "framework/backend/step_numbers.h"
+#include "framework/backend/store.h"
 #include "framework/core/profiler.h"
 
 namespace gs {
@@ -25,20 +24,46 @@ MovingAverage::MovingAverage(const nn::Module& model, double decay) : decay_(dec
     const Array& weight = named.parameter->tensor().value();
     entries_.push_back({.path = named.path, .weight = weight, .average = weight.clone()});
   }
+  const Device device = entries_.empty() ? Device::cpu() : entries_.front().weight.device();
+  numbers_ = Array::zeros({2}, kFloat64, device);
 }
 
 void MovingAverage::update() {
   const OperationTimer timer("moving_average", Phase::kOther);
-  ++updates_;
-  const auto t = static_cast<double>(updates_);
-  const double decay = std::min(decay_, (1 + t) / (10 + t));
+  set_updates(updates() + 1);
+  const double decay = backend::average_decay(decay_, static_cast<double>(updates_));
+  std::vector<backend::MovingAverageParameter> moved = parameters();
+  on_device(numbers_.device(), [&](auto on) { backend::moving_average(on, moved, decay); });
+}
+
+void MovingAverage::update(const Array& step_numbers) {
+  const OperationTimer timer("moving_average", Phase::kOther);
+  device_counts_ = true;
+  std::vector<backend::MovingAverageParameter> moved = parameters();
+  on_device(numbers_.device(), [&](auto on) {
+    backend::begin_average(on, numbers_, step_numbers, decay_);
+    backend::moving_average(on, moved, numbers_);
+  });
+}
+
+std::vector<backend::MovingAverageParameter> MovingAverage::parameters() const {
   std::vector<backend::MovingAverageParameter> parameters;
-  for (const Entry& entry : entries_)
+  for (const Entry& entry : entries_) {
     parameters.push_back({.average = entry.average, .weight = entry.weight});
-  if (parameters.empty()) return;
-  on_device(parameters.front().average.device(),
-            [&](auto on) { backend::moving_average(on, parameters, decay); });
-  for (backend::MovingAverageParameter& parameter : parameters) parameter.average.mark_changed();
+    parameters.back().average.mark_changed();
+  }
+  return parameters;
+}
+
+int64_t MovingAverage::updates() const {
+  return device_counts_ ? static_cast<int64_t>(numbers_.values<double>()[0]) : updates_;
+}
+
+void MovingAverage::set_updates(int64_t updates) {
+  updates_ = updates;
+  const auto number = static_cast<double>(updates);
+  on_device(numbers_.device(),
+            [&](auto on) { backend::store(on, numbers_.raw(), &number, sizeof(number)); });
 }
 
 void MovingAverage::swap() {
@@ -67,7 +92,7 @@ void MovingAverage::restore(const OptimizerState& state, int64_t updates) {
     copy_values(entries_[i].average, entries_[i].weight);
     copy_values(entries_[i].weight, trained[i]);
   }
-  updates_ = updates;
+  set_updates(updates);
 }
 
 }  // namespace gs

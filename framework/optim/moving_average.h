@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/backend/optimizer.h"
 #include "framework/nn/module.h"
 #include "framework/optim/parameter_groups.h"
 
@@ -21,7 +22,10 @@ class MovingAverage {
 
   // Follows the weights, after a step of the optimizer.
   void update();
-  int64_t updates() const { return updates_; }
+  // The same after a step that the device has clipped by itself: where that moved nothing, neither
+  // does the average. `step_numbers`: see Adam::numbers.
+  void update(const Array& step_numbers);
+  int64_t updates() const;
 
   // Exchanges the values of the model and of the average. Twice changes no bit.
   void swap();
@@ -39,9 +43,14 @@ class MovingAverage {
     Array weight, average;
   };
 
+  std::vector<backend::MovingAverageParameter> parameters() const;
+  void set_updates(int64_t updates);
+
   double decay_;
   std::vector<Entry> entries_;
-  int64_t updates_ = 0;
+  Array numbers_;               // of the device: see backend::begin_average
+  int64_t updates_ = 0;         // unless
+  bool device_counts_ = false;  // there was an update by the device
 };
 
 }  // namespace gs

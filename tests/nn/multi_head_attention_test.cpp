@@ -83,7 +83,12 @@ TEST(MultiHeadAttention, GradientsAreRight) {
     MultiHeadAttention attention(6, {.heads = 3, .key_width = 5, .value_width = 3});
     check_module(
         attention,
-        [&](const std::vector<Tensor>& x) { return attention(x[0], x[1], x[2], context); }, inputs);
+        [&](const std::vector<Tensor>& x) {
+          AttentionContext own = context;
+          if (own.mask.defined()) own.mask = own.mask.to(x[0].device());
+          return attention(x[0], x[1], x[2], own);
+        },
+        inputs);
   }
 }
 

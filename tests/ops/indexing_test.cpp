@@ -13,14 +13,15 @@ using test::expect_movement;
 
 test::Operation selecting(int64_t dimension, const std::vector<int32_t>& indices) {
   return [=](const std::vector<Tensor>& in) {
-    return index_select(in[0], dimension,
-                        Tensor::of<int32_t>({static_cast<int64_t>(indices.size())}, indices));
+    const Shape shape{static_cast<int64_t>(indices.size())};
+    const Tensor taken = Tensor::of<int32_t>(shape, indices).to(in[0].device());
+    return index_select(in[0], dimension, taken);
   };
 }
 test::Operation gathering(int64_t dimension, const Shape& shape,
                           const std::vector<int32_t>& indices) {
   return [=](const std::vector<Tensor>& in) {
-    return gather(in[0], dimension, Tensor::of<int32_t>(shape, indices));
+    return gather(in[0], dimension, Tensor::of<int32_t>(shape, indices).to(in[0].device()));
   };
 }
 

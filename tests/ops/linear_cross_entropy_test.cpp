@@ -109,16 +109,15 @@ TEST(LinearCrossEntropy, AgreesWithTheComposedFormWhereChunksEnd) {
 
 TEST(LinearCrossEntropy, DoesWhatAllOperationsDo) {
   for (const double smoothing : {0.0, 0.1}) {
-    const Tensor targets = some_targets({6}, 9);
     test::check_operation("linear_cross_entropy",
                           [&](const std::vector<Tensor>& in) {
                             return linear_cross_entropy(
-                                       in[0], in[1], in.size() > 2 ? in[2] : Tensor(), targets,
+                                       in[0], in[1], in[2], in[3],
                                        {.ignore_index = kIgnored, .label_smoothing = smoothing})
                                 .sum;
                           },
                           {random_tensor<double>({6, 4}, 1), random_tensor<double>({9, 4}, 2),
-                           random_tensor<double>({9}, 3)});
+                           random_tensor<double>({9}, 3), some_targets({6}, 9)});
   }
 }
 

@@ -164,12 +164,12 @@ void attend(T* output, T* kept, const AttentionInputs& inputs, const AttentionPl
 }
 
 // The heads whose place lies in [first, last).
-void attend_heads(Array& output, Array& weights, const AttentionInputs& inputs,
+void attend_heads(AttentionResults& results, const AttentionInputs& inputs,
                   const AttentionPlan& plan, int64_t first, int64_t last) {
-  dispatch_floating("attention", output.dtype(), [&](auto zero) {
+  dispatch_floating("attention", results.output.dtype(), [&](auto zero) {
     using T = decltype(zero);
     for_each_head(plan, first, last, [&](const AttentionHead& head) {
-      attend(output.data<T>(), data_or_null<T>(weights), inputs, plan, head);
+      attend(results.output.data<T>(), data_or_null<T>(results.weights), inputs, plan, head);
     });
   });
 }
@@ -186,10 +186,10 @@ HWY_EXPORT(attend_heads);
 
 }  // namespace
 
-void attention(Cpu, Array& output, Array& weights, const AttentionInputs& inputs,
+void attention(Cpu, AttentionResults& results, const AttentionInputs& inputs,
                const AttentionPlan& plan) {
   split_heads(plan, [&](int64_t first, int64_t last) {
-    HWY_DYNAMIC_DISPATCH(attend_heads)(output, weights, inputs, plan, first, last);
+    HWY_DYNAMIC_DISPATCH(attend_heads)(results, inputs, plan, first, last);
   });
 }
 

@@ -227,11 +227,11 @@ HWY_EXPORT(attend_backward_heads);
 }  // namespace
 
 void attention_backward(Cpu, AttentionGradients& gradients, const Array& dy, const Array& dweights,
-                        const AttentionInputs& inputs, const Array& weights,
+                        const AttentionInputs& inputs, const AttentionResults& results,
                         const AttentionPlan& plan) {
   split_heads(plan, [&](int64_t first, int64_t last) {
     HWY_DYNAMIC_DISPATCH(attend_backward_heads)
-    (gradients, dy, dweights, inputs, weights, plan, first, last);
+    (gradients, dy, dweights, inputs, results.weights, plan, first, last);
   });
 }
 

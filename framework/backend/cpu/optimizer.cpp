@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "framework/backend/cpu/data_or_null.h"
+#include "framework/backend/step_numbers.h"
 #include "framework/core/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -161,9 +162,23 @@ void for_each_block(const std::vector<Block>& blocks, const Body& body) {
   });
 }
 
+// The step with what the numbers hold.
+void adam_by_numbers(Cpu cpu, std::span<AdamParameter> parameters, AdamStep step) {
+  const double* const numbers = std::as_const(step.numbers).data<double>();
+  if (!std::isfinite(numbers[kGradientScale])) return;
+  step.gradient_scale = numbers[kGradientScale];
+  step.correction1 = numbers[kCorrection1];
+  step.correction2 = numbers[kCorrection2];
+  std::vector<AdamParameter> scaled(parameters.begin(), parameters.end());
+  for (AdamParameter& parameter : scaled) parameter.learning_rate *= numbers[kLearningRate];
+  step.numbers = {};
+  adam(cpu, scaled, step);
+}
+
 }  // namespace
 
-void adam(Cpu, std::span<AdamParameter> parameters, const AdamStep& step) {
+void adam(Cpu cpu, std::span<AdamParameter> parameters, const AdamStep& step) {
+  if (step.numbers.defined()) return adam_by_numbers(cpu, parameters, step);
   const std::vector<Block> blocks =
       blocks_of(parameters.size(), [&](size_t i) { return parameters[i].weight.elements(); });
   for_each_block(blocks, [&](size_t i) {
@@ -188,6 +203,11 @@ void moving_average(Cpu, std::span<MovingAverageParameter> parameters, double de
     HWY_DYNAMIC_DISPATCH(moving_average_block)
     (parameters[blocks[i].array], decay, blocks[i].begin, blocks[i].end);
   });
+}
+
+void moving_average(Cpu cpu, std::span<MovingAverageParameter> parameters, const Array& numbers) {
+  const double decay = numbers.data<double>()[1];
+  if (decay != 1) moving_average(cpu, parameters, decay);
 }
 
 Array sum_of_squares(Cpu, std::span<const Array> arrays) {

@@ -86,6 +86,7 @@ struct CrossEntropy {
       });
     }
     row.join(line);
+    line.synchronize();  // the target's logit is read, and may be written
     if (dlogits != nullptr) write_gradient(line, row, counts ? target : -1);
     if (line.leads)
       write_result(results + kCrossEntropySums * line.row, row, at_target, counts, target);

@@ -6,6 +6,7 @@
 
 #include "framework/backend/cuda/block.cuh"
 #include "framework/backend/cuda/tensor_table.cuh"
+#include "framework/backend/step_numbers.h"
 #include "framework/backend/store.h"
 
 // Bound by memory: each array is read and written once, all parameters in a few launches.
@@ -18,6 +19,11 @@ struct AdamNumbers {
   double learning_rate, correction1, correction2, gradient_scale;
 };
 
+__global__ void take_numbers_kernel(AdamNumbers* place, const double* step, double learning_rate) {
+  *place = {step[kLearningRate] * learning_rate, step[kCorrection1], step[kCorrection2],
+            step[kGradientScale]};
+}
+
 // The arithmetic of framework/backend/cpu/optimizer.cpp.
 template <typename T>
 struct Adam {
@@ -25,6 +31,7 @@ struct Adam {
   double beta1, beta2, epsilon;
   bool decoupled;
 
+  __device__ bool moves() const { return numbers->gradient_scale - numbers->gradient_scale == 0; }
   struct Constants {
     T beta1, beta2, rest1, rest2, keep, added, rate, root_scale, epsilon, scale;
   };
@@ -84,9 +91,12 @@ struct Sgd {
 
 template <typename T>
 struct MovingAverage {
-  double decay;
+  double known_decay;
+  const double* numbers = nullptr;  // where defined, the second one counts
 
-  __device__ T constants(double) const { return static_cast<T>(1 - decay); }
+  __device__ double decay() const { return numbers == nullptr ? known_decay : numbers[1]; }
+  __device__ bool moves() const { return decay() != 1; }
+  __device__ T constants(double) const { return static_cast<T>(1 - decay()); }
   __device__ void operator()(T (&values)[2], T rest) const {
     values[0] += rest * (values[1] - values[0]);
   }
@@ -118,9 +128,15 @@ void adam_run(Cuda device, std::span<AdamParameter> run, const AdamStep& step) {
         entry_of<T, 4>(p.decay, {&p.weight, &p.first_moment, &p.second_moment, &p.gradient}));
   }
   const Memory memory(Device::cuda(device.index), sizeof(AdamNumbers));
-  const AdamNumbers numbers{run[0].learning_rate, step.correction1, step.correction2,
-                            step.gradient_scale};
-  backend::store(device, memory.data(), &numbers, sizeof numbers);
+  if (step.numbers.defined()) {
+    launch("adam", device, {dim3(1), dim3(1)}, take_numbers_kernel,
+           static_cast<AdamNumbers*>(memory.data()), step.numbers.data<double>(),
+           run[0].learning_rate);
+  } else {
+    const AdamNumbers numbers{run[0].learning_rate, step.correction1, step.correction2,
+                              step.gradient_scale};
+    backend::store(device, memory.data(), &numbers, sizeof numbers);
+  }
   step_tensors<T, 3, 4>("adam", device, entries,
                         Adam<Compute<T>>{static_cast<const AdamNumbers*>(memory.data()), step.beta1,
                                          step.beta2, step.epsilon, step.decoupled});
@@ -143,11 +159,25 @@ void sgd_run(Cuda device, std::span<SgdParameter> run, const SgdStep& step) {
 }
 
 template <typename T>
-void moving_average_run(Cuda device, std::span<MovingAverageParameter> run, double decay) {
+void moving_average_run(Cuda device, std::span<MovingAverageParameter> run,
+                        const MovingAverage<Compute<T>>& step) {
   std::vector<TensorEntry<2>> entries;
   for (MovingAverageParameter& p : run)
     entries.push_back(entry_of<T, 2>(0, {&p.average, &p.weight}));
-  step_tensors<T, 1, 2>("moving_average", device, entries, MovingAverage<Compute<T>>{decay});
+  step_tensors<T, 1, 2>("moving_average", device, entries, step);
+}
+
+void moving_averages(Cuda device, std::span<MovingAverageParameter> parameters, double decay,
+                     const double* numbers) {
+  const auto alike = [](const MovingAverageParameter& a, const MovingAverageParameter& b) {
+    return a.average.dtype() == b.average.dtype();
+  };
+  for_each_run(parameters, alike, [&](std::span<MovingAverageParameter> run) {
+    dispatch_element("moving_average", run[0].average.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      moving_average_run<T>(device, run, MovingAverage<Compute<T>>{decay, numbers});
+    });
+  });
 }
 
 // Each block leaves the sum of its piece; nothing depends on which one is first.
@@ -224,13 +254,12 @@ void sgd(Cuda device, std::span<SgdParameter> parameters, const SgdStep& step) {
 }
 
 void moving_average(Cuda device, std::span<MovingAverageParameter> parameters, double decay) {
-  const auto alike = [](const MovingAverageParameter& a, const MovingAverageParameter& b) {
-    return a.average.dtype() == b.average.dtype();
-  };
-  for_each_run(parameters, alike, [&](std::span<MovingAverageParameter> run) {
-    dispatch_element("moving_average", run[0].average.dtype(),
-                     [&](auto zero) { moving_average_run<decltype(zero)>(device, run, decay); });
-  });
+  moving_averages(device, parameters, decay, nullptr);
+}
+
+void moving_average(Cuda device, std::span<MovingAverageParameter> parameters,
+                    const Array& numbers) {
+  moving_averages(device, parameters, 0, numbers.data<double>());
 }
 
 Array sum_of_squares(Cuda device, std::span<const Array> arrays) {

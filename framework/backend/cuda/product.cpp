@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "framework/backend/convert.h"
 #include "framework/backend/cuda/runtime.h"
 #include "framework/backend/memory.h"
 
@@ -286,18 +287,21 @@ void choose(DeviceState& state, const Call& call, Plan& plan) {
   plan.possible = true;
 }
 
+template <typename T>
+T first_of(const Call& call) {
+  T value;
+  copy_to_host(call.device, &value, call.c, sizeof value);
+  return value;
+}
+
 // Whether NaN comes out of the algorithm's ReLU as NaN, which max(x, 0) need not do: with alpha of
 // NaN all of C must be NaN.
 bool keeps_nan(DeviceState& state, const Call& call, const Plan& plan) {
   if (start(state, call, plan, call.c, std::nan(""), plan.algorithm) != CUBLAS_STATUS_SUCCESS)
     return false;
-  uint64_t bits = 0;  // of one element, in the last of its bytes
-  const int64_t size = size_of(call.product.out);
-  copy_to_host(call.device, reinterpret_cast<char*>(&bits) + 8 - size, call.c, size);
-  // Exponents of ones and a mantissa that is not 0, whose width the sign's place leaves open.
-  const int exponent = call.product.out == kFloat64 ? 11 : 8;
-  const uint64_t infinity = ((uint64_t{1} << exponent) - 1) << (63 - exponent);
-  return (bits & ~(uint64_t{1} << 63)) > infinity;
+  if (call.product.out == kFloat64) return std::isnan(first_of<double>(call));
+  if (call.product.out == kFloat32) return std::isnan(first_of<float>(call));
+  return std::isnan(from_bfloat16(first_of<BFloat16>(call)));
 }
 
 Plan make_plan(DeviceState& state, const Call& call) {
@@ -311,17 +315,19 @@ Plan make_plan(DeviceState& state, const Call& call) {
                      p.b_step);
   plan.c = layout_of(call, p.out, s.m, s.n, s.c_stride, p.c_step);
   choose(state, call, plan);
-  if (p.relu && plan.possible) plan.possible = !capturing() && keeps_nan(state, call, plan);
+  if (p.relu && plan.possible) plan.possible = keeps_nan(state, call, plan);
   return plan;
 }
 
-Plan& plan_for(DeviceState& state, const Call& call) {
+// Null where there is none yet and none can be made now.
+Plan* plan_for(DeviceState& state, const Call& call) {
   constexpr size_t kMost = 1 << 14;  // some 10 MB
   const Key key = key_of(call);
   const auto found = state.plans.find(key);
-  if (found != state.plans.end()) return found->second;
+  if (found != state.plans.end()) return &found->second;
+  if (call.product.relu && capturing()) return nullptr;  // its ReLU cannot be tried
   if (state.plans.size() >= kMost) state.plans.clear();
-  return state.plans.emplace(key, make_plan(state, call)).first->second;
+  return &state.plans.emplace(key, make_plan(state, call)).first->second;
 }
 
 }  // namespace
@@ -333,12 +339,12 @@ bool multiply(Cuda device, const char* operation, const Product& product, const 
   DeviceState& state = state_of(device);
   const std::lock_guard lock(state.mutex);  // plans and the workspace are used by one at a time
   open(state, call);
-  Plan& plan = plan_for(state, call);
-  if (!plan.possible) return false;
-  if (product.bias) set(call, plan.description.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  const cublasStatus_t status = start(state, call, plan, c, product.sizes.alpha, plan.algorithm);
+  Plan* const plan = plan_for(state, call);
+  if (plan == nullptr || !plan->possible) return false;
+  if (product.bias) set(call, plan->description.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  const cublasStatus_t status = start(state, call, *plan, c, product.sizes.alpha, plan->algorithm);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED && (product.bias || product.relu)) {
-    plan.possible = false;
+    plan->possible = false;
     return false;
   }
   check_library(status, call, "cublasLtMatmul");

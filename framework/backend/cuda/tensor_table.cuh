@@ -56,13 +56,17 @@ void for_each_table(std::span<const TensorEntry<kArrays>> entries, const Start& 
 }
 
 // step(values, constants) changes one element of each array; those of the first kWritten are
-// written. The constants are those of the entry, step.constants(entry).
+// written. The constants are those of the entry, step.constants(entry); a step that does not
+// move, if it can say so, does nothing.
 template <typename T, int kWritten, int kArrays, typename Step>
 __global__ void tensor_step_kernel(TensorTable<kArrays> table, Step step) {
   constexpr int kSize = kPackSize<T>;
   const int index = table.entry_of(blockIdx.x);
   const int64_t begin = (blockIdx.x - table.entries[index].first_block) * table.kPiece;
   const int64_t end = std::min(table.entries[index].elements, begin + table.kPiece);
+  if constexpr (requires { step.moves(); }) {
+    if (!step.moves()) return;
+  }
   const auto constants = step.constants(table.entries[index].decay);
   T* arrays[kArrays];
 #pragma unroll

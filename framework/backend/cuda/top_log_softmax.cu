@@ -14,13 +14,14 @@ namespace {
 
 constexpr int64_t kNowhere = std::numeric_limits<int64_t>::max();
 
-template <typename T>
+// Elements of type X to values of type Y.
+template <typename Y, typename X>
 struct TopLogSoftmax {
-  using C = Compute<T>;
+  using C = Compute<X>;
   static constexpr C kLowest = -std::numeric_limits<C>::infinity();
-  T* values;
+  Y* values;
   int32_t* indices;
-  const T* x;
+  const X* x;
   int64_t count;
 
   // What comes next in the order: the largest element after (value, place), and where it is first;
@@ -33,7 +34,7 @@ struct TopLogSoftmax {
   __device__ Entry next(const Line<kSize>& line, Entry after) const {
     Entry best{kLowest, kNowhere};
     line.for_each([&](int64_t at, int64_t place) {
-      const auto pack = load_pack<T, kSize>(x + at);
+      const auto pack = load_pack<X, kSize>(x + at);
 #pragma unroll
       for (int j = 0; j < kSize; ++j) {
         const C value = load(pack.values + j);
@@ -54,7 +55,7 @@ struct TopLogSoftmax {
     const C shift = entry.value == kLowest ? C{0} : entry.value;
     C sum = 0;
     line.for_each([&](int64_t at, int64_t) {
-      const auto pack = load_pack<T, kSize>(x + at);
+      const auto pack = load_pack<X, kSize>(x + at);
 #pragma unroll
       for (int j = 0; j < kSize; ++j) sum += std::exp(load(pack.values + j) - shift);
     });
@@ -72,18 +73,19 @@ struct TopLogSoftmax {
 };
 
 // Rows of x (rows, length) into the rows of the results from `first` on.
-template <typename T>
-void take_top(Cuda device, Array& values, Array& indices, const T* x, int64_t first, int64_t rows,
+template <typename Y, typename X>
+void take_top(Cuda device, Array& values, Array& indices, const X* x, int64_t first, int64_t rows,
               int64_t length) {
   const int64_t count = values.shape()[1];
-  run_rows<kPackSize<T>>("top_log_softmax", device, Pieces::whole(Rows{rows, length, 1}),
-                         TopLogSoftmax<T>{elements_of<T>(values) + first * count,
-                                          indices.data<int32_t>() + first * count, x, count});
+  run_rows<kPackSize<X>>("top_log_softmax", device, Pieces::whole(Rows{rows, length, 1}),
+                         TopLogSoftmax<Y, X>{elements_of<Y>(values) + first * count,
+                                             indices.data<int32_t>() + first * count, x, count});
 }
 
 template <typename T>
-__global__ void repeat_row_kernel(T* y, const T* x, int64_t rows, int64_t width) {
-  for (int64_t i = first_element(); i < rows * width; i += element_step()) y[i] = x[i % width];
+__global__ void repeat_row_kernel(Compute<T>* y, const T* x, int64_t rows, int64_t width) {
+  for (int64_t i = first_element(); i < rows * width; i += element_step())
+    y[i] = load(x + i % width);
 }
 
 }  // namespace
@@ -92,7 +94,7 @@ void top_log_softmax(Cuda device, Array& values, Array& indices, const Array& x)
   if (values.elements() == 0) return;
   dispatch_element("top_log_softmax", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    take_top(device, values, indices, elements_of<T>(x), 0, x.shape()[0], x.shape()[1]);
+    take_top<T>(device, values, indices, elements_of<T>(x), 0, x.shape()[0], x.shape()[1]);
   });
 }
 
@@ -103,14 +105,16 @@ void linear_top_log_softmax(Cuda device, Array& values, Array& indices, const Ar
   constexpr int64_t kElements = int64_t{1} << 23, kFewest = 64;
   const int64_t rows = x.shape()[0], width = x.shape()[1], classes = weight.shape()[1];
   const int64_t block = std::min(rows, std::max(kFewest, kElements / classes));
-  dispatch_floating("top_log_softmax", x.dtype(), [&](auto zero) {
+  dispatch_element("top_log_softmax", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    Array logits = Array::empty(Shape{block, classes}, x.dtype(), x.device());
+    using C = Compute<T>;
+    using Stored = std::conditional_t<std::is_same_v<T, __nv_bfloat16>, BFloat16, T>;
+    Array logits = Array::empty(Shape{block, classes}, dtype_of<C>, x.device());
     for (int64_t first = 0; first < rows; first += block) {
       const int64_t taken = std::min(block, rows - first);
       if (bias.defined()) {
         launch("top_log_softmax", device, grid_of(taken * classes), repeat_row_kernel<T>,
-               logits.data<T>(), bias.data<T>(), taken, classes);
+               logits.data<C>(), elements_of<T>(bias), taken, classes);
       }
       gemm(device,
            GemmSizes{.m = taken,
@@ -120,8 +124,8 @@ void linear_top_log_softmax(Cuda device, Array& values, Array& indices, const Ar
                      .b_stride = classes,
                      .c_stride = classes,
                      .beta = bias.defined() ? 1.0 : 0.0},
-           x.data<T>() + first * width, weight.data<T>(), logits.data<T>());
-      take_top<T>(device, values, indices, logits.data<T>(), first, taken, classes);
+           x.data<Stored>() + first * width, weight.data<Stored>(), logits.data<C>());
+      take_top<T>(device, values, indices, logits.data<C>(), first, taken, classes);
     }
   });
 }

@@ -79,8 +79,8 @@ TEST_F(CudaReduce, Logsumexps) {
 // Ties, NaN before and after larger numbers, infinities; dense and side by side, in one piece and
 // in several.
 TEST_F(CudaReduce, TiesInfinitiesAndNaN) {
-  for (const int64_t length : {4, 33, 5000}) {
-    for (const int64_t inner : {1, 3}) {
+  for (const int64_t inner : {1, 3}) {
+    for (const int64_t length : {4, 33, inner == 1 ? 4500 : 200}) {
       const Rows rows{6, length, inner};
       std::vector<double> values(static_cast<size_t>(rows.outer * length * inner), -1);
       const auto at = [&](int64_t o, int64_t l, int64_t i) -> double& {

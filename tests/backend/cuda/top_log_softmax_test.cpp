@@ -28,10 +28,11 @@ void expect_same(const Array& x, int64_t count) {
 
 TEST_F(CudaTopLogSoftmax, OddSizes) {
   for (const int64_t length : {1, 5, 31, 33, 256, 1024, 1025, 2048}) {
-    for (const int64_t count : {1, 5, 40}) {
+    for (const int64_t count : {1, 5}) {
       if (count <= length) expect_same(test::random_array({3, length}, 1), count);
     }
   }
+  expect_same(test::random_array({2, 40}, 1), 40);
   expect_same(test::random_array({0, 4}, 1), 2);
   expect_same(test::random_array({2, 4}, 1), 0);
 }
@@ -53,19 +54,15 @@ TEST_F(CudaTopLogSoftmax, TiesInfinitiesAndNaN) {
 
 TEST_F(CudaTopLogSoftmax, OfAProduct) {
   for (const bool with_bias : {false, true}) {
-    const Array x = test::random_array({70, 3}, 1), weight = test::random_array({3, 37}, 2);
-    const Array bias = with_bias ? test::random_array({37}, 3) : Array();
-    const auto run = [&](auto on, Device device) {
-      Array values = Array::empty({70, 4}, kFloat64, device);
-      Array indices = Array::empty({70, 4}, kInt32, device);
-      backend::linear_top_log_softmax(on, values, indices, x.to(device), weight.to(device),
-                                      with_bias ? bias.to(device) : bias);
-      return std::vector<Array>{values, indices};
-    };
-    const std::vector<Array> expected = run(Cpu{}, Device::cpu());
-    const std::vector<Array> actual = run(Cuda{}, Device::cuda());
-    for (size_t i = 0; i < expected.size(); ++i)
-      test::expect_near(actual[i], expected[i], 1e-12, fmt::format("result {}", i));
+    test::expect_same_on_both(
+        with_bias ? "with bias" : "without bias",
+        {test::random_array({70, 3}, 1), test::random_array({3, 37}, 2),
+         with_bias ? test::random_array({37}, 3) : Array()},
+        [&](auto on, const Place& place, const std::vector<Array>& in) {
+          Array values = place.empty({70, 4}), indices = place.empty({70, 4}, kInt32);
+          backend::linear_top_log_softmax(on, values, indices, in[0], in[1], in[2]);
+          return std::vector<Array>{values, indices};
+        });
   }
 }
 
