@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: tools/configure.sh PRESET [cmake arguments]
-# Configures a preset, with ccache where it is installed; shows cmake's words only when it fails.
+# Configures a preset, with ccache where it is installed; shows cmake's words only when it fails,
+# and what it leaves out for want of the CUDA Toolkit.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,3 +13,4 @@ if ! output=$(cmake --preset "$@" "${launcher[@]}" 2>&1); then
   echo "$output" >&2
   exit 1
 fi
+grep '^CUDA: ' <<<"$output" || true
