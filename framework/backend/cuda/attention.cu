@@ -55,8 +55,12 @@ struct OnlineSoftmax {
   __device__ C inverse(int i) const { return total[i] == 0 ? C{0} : 1 / total[i]; }
 };
 
+// Room for as many blocks as shared memory has, so that some compute while others load.
+template <typename C>
+constexpr int kForwardBlocks = sizeof(C) == 4 ? 6 : kTileBlocks;
+
 template <typename T, int kWidth>
-__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
+__global__ void __launch_bounds__(kTileThreads, kForwardBlocks<Compute<T>>)
     attention_kernel(AttentionTerms<T> a, AttentionGrid grid, T* output,
                      RowStatistics<Compute<T>>* statistics) {
   using C = Compute<T>;
