@@ -57,16 +57,17 @@ def training_table(lines):
     for model in models:
         for framework in frameworks:
             cells = [cell(found.get((model, framework, p))) for p in PRECISIONS]
-            if framework == "gradstone" and (model, framework, "bfloat16") not in found:
+            if framework.startswith("gradstone") and (model, framework, "bfloat16") not in found:
                 cells[2] = "not built"
             print(f"{model:6} {framework:18}" + "".join(f"{c:>20}" for c in cells))
         for precision in PRECISIONS:
-            ours = found.get((model, "gradstone", precision))
-            theirs = [(line["step_ms_median"], f) for (m, f, p), line in found.items()
-                      if (m, p) == (model, precision) and f != "gradstone" and "error" not in line]
-            if ours and theirs and "error" not in ours:
-                best, name = min(theirs)
-                print(f"{model:6} {precision}: {best / ours['step_ms_median']:.2f}x the speed of {name}")
+            times = sorted((line["step_ms_median"], f) for (m, f, p), line in found.items()
+                           if (m, p) == (model, precision) and "error" not in line)
+            ours = [time for time in times if time[1].startswith("gradstone")]
+            theirs = [time for time in times if time not in ours]
+            if ours and theirs:
+                print(f"{model:6} {precision}: {ours[0][1]} has {theirs[0][0] / ours[0][0]:.2f}x the speed of"
+                      f" {theirs[0][1]}")
     for line in lines:
         if "error" in line:
             print(f"{line['model']} {line['framework']} {line['precision']}: {short(line['error'])}")
