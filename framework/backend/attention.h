@@ -31,8 +31,9 @@ struct AttentionPlan {
   bool drops() const { return dropout.threshold > 0; }
 };
 
-// Puts the sequences where the device's kernels read them; once a plan, before all else.
-inline void place_sequences(Cpu, AttentionPlan&) {}
+// Puts the sequences where the device's kernels read them; once a plan, before all else. Where the
+// table is defined it is what counts, and the sequences bound those in it.
+void place_sequences(Cpu, AttentionPlan& plan);
 void place_sequences(Cuda, AttentionPlan& plan);
 
 // output (N, heads * value_width) = the values (M, heads * value_width), weighted by the softmax

@@ -45,7 +45,9 @@ Tensor MultiHeadAttention::attend(const Tensor& query_input, const KeyValues& me
   options.return_weights = context.weights != nullptr;
   const Tensor projected = query(query_input);
   const Attention attention =
-      context.query_offsets.empty()
+      context.placed != nullptr
+          ? packed_attention(projected, memory.keys, memory.values, *context.placed, options)
+      : context.query_offsets.empty()
           ? scaled_dot_product_attention(projected, memory.keys, memory.values, options)
           : packed_attention(projected, context.query_offsets, memory.keys, memory.values,
                              context.key_offsets, options);

@@ -14,7 +14,9 @@ struct AttentionContext {
   std::span<const int32_t> query_offsets = {};  // (B + 1)
   std::span<const int32_t> key_offsets = {};    // (B + 1)
   bool causal = false;
-  Tensor mask = {};                       // bool, true = may attend; broadcasts to (B, H, T, S)
+  Tensor mask = {};  // bool, true = may attend; broadcasts to (B, H, T, S)
+  // In place of the offsets, where only the device knows which rows are sequences.
+  const PlacedSequences* placed = nullptr;
   std::vector<int64_t> key_lengths = {};  // of dense batches: keys that count, from the first on
   Tensor* weights = nullptr;              // where to put the weights (B, H, T, S), if wanted
 };

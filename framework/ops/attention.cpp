@@ -283,4 +283,35 @@ Attention packed_attention(const Tensor& query, std::span<const int32_t> query_o
                 query.shape().with(1, value.size(1)), weights);
 }
 
+Attention packed_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                           const PlacedSequences& sequences, const AttentionOptions& options) {
+  constexpr const char* kName = "packed_attention";
+  const OperationTimer timer(kName);
+  check_operands(kName, 2, query, key, value);
+  check(
+      !options.mask.defined() && !options.scores.defined() && !options.return_weights &&
+          options.key_lengths.empty(),
+      "{}: sequences on the device go without mask, scores, key_lengths and weights; give offsets",
+      kName);
+  const int64_t bytes = sequences.count * int64_t{sizeof(backend::AttentionSequence)};
+  check(sequences.table.defined() && sequences.table.device() == query.device() &&
+            sequences.table.bytes() == bytes,
+        "{}: the table of {} sequences must be {} bytes on {}, got {} on {}", kName,
+        sequences.count, bytes, query.device(),
+        sequences.table.defined() ? sequences.table.bytes() : 0,
+        sequences.table.defined() ? sequences.table.device() : Device());
+  AttentionPlan plan = plan_of(kName, query, key, value, options);
+  plan.table = sequences.table;
+  plan.sequences.assign(static_cast<size_t>(sequences.count),
+                        {.query_start = 0,
+                         .queries = sequences.longest_query,
+                         .key_start = 0,
+                         .keys = sequences.longest_key,
+                         .weights_start = 0,
+                         .weights_width = sequences.longest_key});
+  plan.weights = sequences.count * plan.heads * sequences.longest_query * sequences.longest_key;
+  return attend(kName, query, key, value, std::move(plan), options,
+                query.shape().with(1, value.size(1)), Shape{plan.weights});
+}
+
 }  // namespace gs

@@ -57,4 +57,17 @@ Attention packed_attention(const Tensor& query, std::span<const int32_t> query_o
                            std::span<const int32_t> key_offsets,
                            const AttentionOptions& options = {});
 
+// Sequences whose table, as packed_attention makes it of offsets, stands on the device: bytes of
+// backend::AttentionSequence, as int32. Those at the end may be empty; none has more queries or
+// keys than said.
+struct PlacedSequences {
+  Array table;
+  int64_t count = 0, longest_query = 0, longest_key = 0;
+};
+
+// The same without the host's knowing the sequences, so that a recorded step goes with any of that
+// form. The table is trusted. Neither mask, scores nor weights here.
+Attention packed_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                           const PlacedSequences& sequences, const AttentionOptions& options = {});
+
 }  // namespace gs

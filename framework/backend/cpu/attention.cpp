@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "framework/backend/cpu/attention_heads.h"
@@ -185,6 +186,11 @@ namespace {
 HWY_EXPORT(attend_heads);
 
 }  // namespace
+
+void place_sequences(Cpu, AttentionPlan& plan) {
+  if (plan.table.defined())
+    std::memcpy(plan.sequences.data(), plan.table.raw(), static_cast<size_t>(plan.table.bytes()));
+}
 
 void attention(Cpu, AttentionResults& results, const AttentionInputs& inputs,
                const AttentionPlan& plan) {

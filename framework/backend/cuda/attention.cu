@@ -161,6 +161,7 @@ void attend(Cuda device, AttentionResults& results, const AttentionInputs& input
 }  // namespace
 
 void place_sequences(Cuda device, AttentionPlan& plan) {
+  if (plan.table.defined()) return;
   plan.table = upload(device, plan.sequences.data(),
                       static_cast<int64_t>(plan.sequences.size() * sizeof(AttentionSequence)));
 }

@@ -9,10 +9,12 @@
 namespace gs::backend {
 
 Array upload(Cuda device, const void* host, int64_t bytes) {
+  check(!capturing(),
+        "upload: a step that is recorded brings a table to the device; keep it there");
   const int64_t word = size_of(kInt32);
   check(bytes % word == 0, "upload: takes whole words of {} bytes, got {} bytes", word, bytes);
   Array copy = Array::empty({bytes / word}, kInt32, Device::cuda(device.index));
-  if (bytes > 4 * kMostStoredBytes && !capturing()) {
+  if (bytes > 4 * kMostStoredBytes) {
     // The runtime stages memory that is not pinned before the call returns.
     check_cuda(cudaMemcpyAsync(copy.raw(), host, static_cast<size_t>(bytes), cudaMemcpyHostToDevice,
                                stream_of(device)),
