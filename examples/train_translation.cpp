@@ -73,11 +73,15 @@ bool train(TranslationTraining& training, const TranslationSettings& settings, V
   int64_t logged = training.steps();
   const double seconds_before = training.seconds;
   const auto start = std::chrono::steady_clock::now();
+  const auto count = [&](const std::vector<TranslationTraining::StepResult>& results) {
+    for (const TranslationTraining::StepResult& result : results) {
+      if (!result.skipped) loss.add(result.loss, result.tokens);
+      rate.add(result.tokens);
+    }
+  };
   while (training.stop_reason().empty() && !interrupted()) {
-    const TranslationTraining::StepResult result = training.step();
+    count(training.advance());
     const int64_t step = training.steps();
-    if (!result.skipped) loss.add(result.loss, result.tokens);
-    rate.add(result.tokens);
     progress.update({.epoch = training.epoch() + 1,
                      .epochs = training.epochs(),
                      .step = step,
@@ -86,6 +90,7 @@ bool train(TranslationTraining& training, const TranslationSettings& settings, V
                      .tokens_per_second = rate.per_second()});
     training.seconds = seconds_before + seconds_since(start);
     if (step % settings.validate_every != 0 && training.stop_reason().empty()) continue;
+    count(training.settle());
     log_training(training, loss, rate, log);
     logged = step;
     loss.reset();
@@ -97,6 +102,7 @@ bool train(TranslationTraining& training, const TranslationSettings& settings, V
     checkpoints.save(step, training.checkpoint(options), metric);
     rate.restart();
   }
+  count(training.settle());
   progress.finish();
   if (!training.stop_reason().empty()) return true;
   if (training.steps() > logged) log_training(training, loss, rate, log);

@@ -6,6 +6,7 @@
 #include "framework/ops/linear.h"
 #include "framework/ops/linear_cross_entropy.h"
 #include "framework/ops/permute.h"
+#include "models/placed_batch.h"
 
 namespace gs {
 namespace {
@@ -138,9 +139,9 @@ Tensor Transformer::indices_of(std::span<const int32_t> tokens) const {
   return Tensor(device() == Device::cpu() ? array : array.to(device()));
 }
 
-Tensor Transformer::embed(const nn::Embedding& table, std::span<const int32_t> tokens,
+Tensor Transformer::embed(const nn::Embedding& table, const Tensor& tokens,
                           const Tensor& positions) const {
-  Tensor x = table(indices_of(tokens));
+  Tensor x = table(tokens);
   if (config.scale_embeddings) x = x * std::sqrt(static_cast<double>(config.width));
   x = x + (learned_positions_ ? (*learned_positions_)(positions)
                               : sinusoidal_positions_(positions, x.dtype()));
@@ -152,8 +153,8 @@ Tensor Transformer::logits(const Tensor& x) const {
 }
 
 EncodedSource Transformer::encode(const Sequences& source) const {
-  const Tensor x =
-      embed(*source_embedding_, source.tokens, nn::packed_positions(source.offsets, device()));
+  const Tensor x = embed(*source_embedding_, indices_of(source.tokens),
+                         nn::packed_positions(source.offsets, device()));
   const AttentionContext context{.query_offsets = source.offsets, .key_offsets = source.offsets};
   return {(*encoder_)(x, context), source.offsets};
 }
@@ -163,7 +164,7 @@ Tensor Transformer::decoded(const Sequences& target_inputs, const EncodedSource&
   check(target_inputs.offsets.size() == source.offsets.size(),
         "transformer: needs a target for each source, got {} and {}", target_inputs.count(),
         source.offsets.size() - 1);
-  const Tensor x = embed(*target_embedding_, target_inputs.tokens,
+  const Tensor x = embed(*target_embedding_, indices_of(target_inputs.tokens),
                          nn::packed_positions(target_inputs.offsets, device()));
   const AttentionContext context{
       .query_offsets = target_inputs.offsets, .key_offsets = target_inputs.offsets, .causal = true};
@@ -179,7 +180,21 @@ Tensor Transformer::decode(const Sequences& target_inputs, const EncodedSource& 
 
 Loss Transformer::loss(const Sequences& target_inputs, const EncodedSource& source,
                        const Tensor& labels, const CrossEntropyOptions& options) const {
-  const Tensor x = decoded(target_inputs, source);
+  return loss_of(decoded(target_inputs, source), labels, options);
+}
+
+Loss Transformer::loss(const PlacedBatch& batch, const CrossEntropyOptions& options) const {
+  const Tensor memory = (*encoder_)(embed(*source_embedding_, batch.source, batch.source_positions),
+                                    AttentionContext{.placed = &batch.encoder});
+  const Tensor x =
+      (*decoder_)(embed(*target_embedding_, batch.target_inputs, batch.target_positions), memory,
+                  AttentionContext{.causal = true, .placed = &batch.decoder},
+                  AttentionContext{.placed = &batch.to_encoder});
+  return loss_of(x, batch.labels, options);
+}
+
+Loss Transformer::loss_of(const Tensor& x, const Tensor& labels,
+                          const CrossEntropyOptions& options) const {
   return output_ ? linear_cross_entropy(x, (*output_)->weight, (*output_)->bias, labels, options)
                  : linear_cross_entropy(x, target_embedding_->weight, Tensor(), labels, options);
 }
@@ -202,7 +217,7 @@ Tensor Transformer::advance(std::span<const int32_t> tokens, DecoderState& state
         "transformer: needs a token for each of {} rows, got {}", state.row_offsets.back(),
         tokens.size());
   const std::vector<int32_t> positions(tokens.size(), static_cast<int32_t>(state.position));
-  const Tensor x = embed(*target_embedding_, tokens, indices_of(positions));
+  const Tensor x = embed(*target_embedding_, indices_of(tokens), indices_of(positions));
   state.history = extended(state.history, state.row_offsets.back(), state.position);
   ++state.position;
   return (*decoder_)->step(x, state);

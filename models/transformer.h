@@ -14,6 +14,8 @@
 
 namespace gs {
 
+struct PlacedBatch;
+
 struct TransformerConfig {
   int64_t source_vocabulary = 0, target_vocabulary = 0;
   int64_t width = 64;                // C
@@ -70,6 +72,9 @@ class Transformer : public nn::Module {
   Loss loss(const Sequences& target_inputs, const EncodedSource& source, const Tensor& labels,
             const CrossEntropyOptions& options = {}) const;
 
+  // The same for a batch on the device.
+  Loss loss(const PlacedBatch& batch, const CrossEntropyOptions& options = {}) const;
+
   // A state with one hypothesis for each sentence.
   DecoderState begin(const EncodedSource& source) const;
   // Takes one more token for each row and gives the logits of what follows, (R, V): those that
@@ -94,11 +99,11 @@ class Transformer : public nn::Module {
 
   // int32 (N), on the device.
   Tensor indices_of(std::span<const int32_t> tokens) const;
-  Tensor embed(const nn::Embedding& table, std::span<const int32_t> tokens,
-               const Tensor& positions) const;
+  Tensor embed(const nn::Embedding& table, const Tensor& tokens, const Tensor& positions) const;
   // What the decoder makes of the target inputs, (N, C).
   Tensor decoded(const Sequences& target_inputs, const EncodedSource& source,
                  Tensor* attention = nullptr) const;
+  Loss loss_of(const Tensor& x, const Tensor& labels, const CrossEntropyOptions& options) const;
   Tensor logits(const Tensor& x) const;                                        // (N, C) -> (N, V)
   Tensor advance(std::span<const int32_t> tokens, DecoderState& state) const;  // -> (R, C)
 

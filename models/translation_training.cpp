@@ -156,6 +156,13 @@ void TranslationTraining::start_batches(const TranslationSplit& train) {
   batches_ = std::make_unique<Batches>(std::move(fitting.source), std::move(fitting.target),
                                        settings_.batch_config());
   data_fingerprint_ = static_cast<int64_t>(batches_->fingerprint());
+  if (device() != Device::cpu()) {
+    recorded_ = std::make_unique<RecordedSteps>(
+        translator_->transformer(), *optimizer_, average_.get(),
+        RecordedSteps::Config{.label_smoothing = settings_.label_smoothing,
+                              .maximum_norm = settings_.clip,
+                              .halts = settings_.on_non_finite == "stop"});
+  }
   numbers_.clear();
   for (const int64_t pair : fitting.pairs) {
     numbers_.push_back(train.lines.empty() ? pair + 1 : train.lines[static_cast<size_t>(pair)]);
@@ -213,27 +220,45 @@ double TranslationTraining::accumulate_gradients(const std::vector<Batch>& batch
   return sum;
 }
 
-TranslationTraining::StepResult TranslationTraining::step() {
-  const DataPosition place = position_;
-  std::vector<Batch> batches;
-  StepResult result;
+TranslationTraining::Started TranslationTraining::take_batches() {
+  Started started{.place = position_, .random = default_generator().state()};
   for (int64_t i = 0; i < settings_.accumulate; ++i) {
-    batches.push_back(batches_->at(position_));
-    result.tokens += static_cast<int64_t>(batches.back().target_labels.tokens.size());
+    started.batches.push_back(batches_->at(position_));
+    started.tokens += static_cast<int64_t>(started.batches.back().target_labels.tokens.size());
     position_ = batches_->after(position_);
   }
-  const RandomState before = default_generator().state();
-  result.loss = accumulate_gradients(batches, result.tokens);
+  return started;
+}
+
+TranslationTraining::StepResult TranslationTraining::step() {
+  check(started_.empty(), "training: {} steps are under way; settle them first", started_.size());
+  if (recorded_ == nullptr) return step_at_once();
+  start();
+  return finish(recorded_->wait());
+}
+
+std::vector<TranslationTraining::StepResult> TranslationTraining::advance() {
+  if (recorded_ == nullptr) return {step_at_once()};
+  std::vector<StepResult> results;
+  if (recorded_->full()) results.push_back(finish(recorded_->wait()));
+  start();
+  while (const auto outcome = recorded_->pop()) results.push_back(finish(*outcome));
+  return results;
+}
+
+std::vector<TranslationTraining::StepResult> TranslationTraining::settle() {
+  std::vector<StepResult> results;
+  while (!started_.empty()) results.push_back(finish(recorded_->wait()));
+  return results;
+}
+
+TranslationTraining::StepResult TranslationTraining::step_at_once() {
+  const Started started = take_batches();
+  StepResult result{.tokens = started.tokens};
+  result.loss = accumulate_gradients(started.batches, started.tokens);
   result.gradient_norm = gradient_norm(translator_->transformer());
   result.skipped = !std::isfinite(result.gradient_norm);
-  if (result.skipped && settings_.on_non_finite == "stop") {
-    const std::string reason = blame(batches, result.tokens, before);
-    position_ = place;
-    fail(
-        "training: the gradient norm is {} at step {}: {}; in the training pairs {}; lower the "
-        "learning rate, or go on with --on-non-finite skip",
-        result.gradient_norm, steps_ + 1, reason, pair_numbers(batches, numbers_));
-  }
+  if (result.skipped && settings_.on_non_finite == "stop") refuse(result, started);
   optimizer_->set_learning_rate(schedule_.rate(steps_ + 1));
   optimizer_->step({.gradient_scale = clip_factor(result.gradient_norm, settings_.clip)});
   if (average_ && !result.skipped) average_->update();
@@ -241,10 +266,47 @@ TranslationTraining::StepResult TranslationTraining::step() {
   return result;
 }
 
+void TranslationTraining::start() {
+  Started started = take_batches();
+  try {
+    recorded_->start(started.batches, schedule_.rate(steps_ + 1));
+  } catch (...) {
+    position_ = started.place;
+    default_generator().restore(started.random);
+    throw;
+  }
+  ++steps_;
+  started_.push_back(std::move(started));
+}
+
+TranslationTraining::StepResult TranslationTraining::finish(const RecordedSteps::Result& outcome) {
+  const Started started = std::move(started_.front());
+  started_.pop_front();
+  const StepResult result{.loss = outcome.loss,
+                          .tokens = started.tokens,
+                          .gradient_norm = outcome.gradient_norm,
+                          .skipped = outcome.skipped};
+  if (!result.skipped || settings_.on_non_finite != "stop") return result;
+  // The device has moved nothing in this step and in those behind it.
+  steps_ -= 1 + static_cast<int64_t>(started_.size());
+  while (recorded_->pending() > 0) recorded_->wait();
+  started_.clear();
+  optimizer_->resume();
+  refuse(result, started);
+}
+
+void TranslationTraining::refuse(const StepResult& result, const Started& started) {
+  const std::string reason = blame(started);
+  position_ = started.place;
+  fail(
+      "training: the gradient norm is {} at step {}: {}; in the training pairs {}; lower the "
+      "learning rate, or go on with --on-non-finite skip",
+      result.gradient_norm, steps_ + 1, reason, pair_numbers(started.batches, numbers_));
+}
+
 // Looks at every parameter, runs the step once more with the same random numbers and looks at every
 // result. Gradients and random state are left as before the step.
-std::string TranslationTraining::blame(const std::vector<Batch>& batches, int64_t tokens,
-                                       RandomState before) {
+std::string TranslationTraining::blame(const Started& started) {
   Transformer& transformer = translator_->transformer();
   std::string reason;
   const auto look = [&](const auto& body) {
@@ -260,14 +322,15 @@ std::string TranslationTraining::blame(const std::vector<Batch>& batches, int64_
       check_finite("parameter " + named.path, named.parameter->tensor().value());
     }
   });
-  default_generator().restore(before);
-  look([&] { accumulate_gradients(batches, tokens); });
-  default_generator().restore(before);
+  default_generator().restore(started.random);
+  look([&] { accumulate_gradients(started.batches, started.tokens); });
+  default_generator().restore(started.random);
   transformer.clear_gradients();
   return reason.empty() ? "no single operation is to blame" : reason;
 }
 
 Checkpoint TranslationTraining::checkpoint(const Options::Values& options) const {
+  check(started_.empty(), "training: {} steps are under way; settle them first", started_.size());
   Checkpoint checkpoint;
   translator_->store(checkpoint);
   checkpoint.optimizer = optimizer_->state();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "framework/optim/adam.h"
 #include "framework/optim/moving_average.h"
 #include "framework/train/early_stopping.h"
+#include "models/recorded_steps.h"
 #include "models/translation_settings.h"
 #include "models/translator.h"
 
@@ -38,6 +40,15 @@ class TranslationTraining {
   // step; or the step is skipped, as the settings say.
   StepResult step();
 
+  // The same without waiting for a device: starts a step and gives the results that have come since
+  // the last call, in order; on the CPU always that of the step. They are those of step(), but an
+  // Error may come some steps late: everything is as before the step that it is about, then, since
+  // nothing has moved from there on.
+  std::vector<StepResult> advance();
+  // Waits for all steps that were started and gives their results. To be called before anything
+  // else is done with the training.
+  std::vector<StepResult> settle();
+
   // Exchanges the weights for their moving average, if there is one, and back: to validate.
   void swap_average();
 
@@ -65,8 +76,20 @@ class TranslationTraining {
  private:
   void start_batches(const TranslationSplit& train);
   void restore_average(const Checkpoint& checkpoint);
+  // What a step has used up, to go back there.
+  struct Started {
+    DataPosition place = {};
+    RandomState random = {};
+    std::vector<Batch> batches = {};
+    int64_t tokens = 0;
+  };
+  Started take_batches();
+  StepResult step_at_once();
+  void start();
+  StepResult finish(const RecordedSteps::Result& outcome);
+  [[noreturn]] void refuse(const StepResult& result, const Started& started);
   double accumulate_gradients(const std::vector<Batch>& batches, int64_t tokens);
-  std::string blame(const std::vector<Batch>& batches, int64_t tokens, RandomState before);
+  std::string blame(const Started& started);
 
   TranslationSettings settings_;
   Schedule schedule_;
@@ -78,6 +101,8 @@ class TranslationTraining {
   std::vector<int64_t> numbers_;  // of the pairs in batches_: their lines, else places in the split
   std::vector<std::string> notes_;
   DataPosition position_;
+  std::unique_ptr<RecordedSteps> recorded_;  // none on the CPU
+  std::deque<Started> started_;              // whose results are under way
   int64_t steps_ = 0;
   int64_t skipped_before_ = 0;  // in the runs that this one resumes
 };
