@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
+#include "framework/backend/attention.h"
 #include "framework/ops/attention.h"
+#include "tests/support/devices.h"
 #include "tests/support/instruction_sets.h"
 #include "tests/support/numbers.h"
 #include "tests/support/support.h"
@@ -147,6 +150,68 @@ TEST(PackedAttention, RefusesOffsetsThatDoNotFit) {
   const Tensor none(Array::zeros({0, 2}, kFloat32));
   const std::vector<int32_t> nothing{0};
   EXPECT_EQ(packed_attention(none, nothing, none, none, nothing).output.shape(), (Shape{0, 2}));
+}
+
+// The table of sequences of these offsets on a device.
+PlacedSequences placed(const std::vector<int32_t>& offsets, int64_t heads, Device device) {
+  std::vector<backend::AttentionSequence> table;
+  PlacedSequences sequences;
+  int64_t weights = 0;
+  for (size_t b = 0; b + 1 < offsets.size(); ++b) {
+    const int64_t length = offsets[b + 1] - offsets[b];
+    table.push_back({offsets[b], length, offsets[b], length, weights, length});
+    weights += heads * length * length;
+    sequences.longest_query = std::max(sequences.longest_query, length + 3);
+  }
+  sequences.count = static_cast<int64_t>(table.size());
+  sequences.longest_key = sequences.longest_query;
+  const int64_t bytes = sequences.count * int64_t{sizeof(backend::AttentionSequence)};
+  Array words = Array::empty({bytes / 4}, kInt32);
+  std::memcpy(words.raw(), table.data(), static_cast<size_t>(bytes));
+  sequences.table = words.to(device);
+  return sequences;
+}
+
+// Empty sequences and bounds that nobody reaches change nothing, with dropout and gradients.
+TEST(PackedAttention, GoesWithSequencesThatOnlyTheDeviceKnows) {
+  test::for_each_device([](Device device) {
+    const std::vector<int32_t> offsets{0, 3, 3, 40, 41, 41};
+    const auto run = [&](const auto& attend) {
+      Generator generator(9);
+      Tensor x = random_tensor<float>({41, 8}, 1).to(device).detach();
+      x.set_needs_grad();
+      const Attention attention = attend(x, AttentionOptions{.heads = 2,
+                                                             .causal = true,
+                                                             .dropout = 0.4,
+                                                             .training = true,
+                                                             .generator = &generator});
+      attention.output.backward(random_tensor<float>({41, 8}, 2).to(device));
+      return std::pair(attention.output.values<float>(), x.gradient().values<float>());
+    };
+    const auto expected = run([&](const Tensor& x, const AttentionOptions& options) {
+      return packed_attention(x, offsets, x, x, offsets, options);
+    });
+    const PlacedSequences sequences = placed(offsets, 2, device);
+    EXPECT_EQ(run([&](const Tensor& x, const AttentionOptions& options) {
+                return packed_attention(x, x, x, sequences, options);
+              }),
+              expected);
+  });
+}
+
+TEST(PackedAttention, RefusesTablesThatDoNotFit) {
+  const Tensor x(Array::zeros({4, 2}, kFloat32));
+  PlacedSequences sequences = placed({0, 1, 4}, 1, Device::cpu());
+  EXPECT_EQ(
+      error_of([&] { packed_attention(x, x, x, sequences, {.return_weights = true}); }),
+      "packed_attention: sequences on the device go without mask, scores, key_lengths and weights; "
+      "give offsets");
+  sequences.count = 3;
+  EXPECT_EQ(error_of([&] { packed_attention(x, x, x, sequences); }),
+            "packed_attention: the table of 3 sequences must be 144 bytes on cpu, got 96 on cpu");
+  sequences.table = Array();
+  EXPECT_EQ(error_of([&] { packed_attention(x, x, x, sequences); }),
+            "packed_attention: the table of 3 sequences must be 144 bytes on cpu, got 0 on cpu");
 }
 
 }  // namespace
