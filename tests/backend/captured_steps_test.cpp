@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "framework/backend/array.h"
 #include "framework/backend/scale.h"
 #include "framework/backend/store.h"
@@ -112,6 +114,32 @@ TEST(CapturedSteps, NothingElseGetsTheirMemory) {
     EXPECT_EQ(memory_figures(device).live, before.live);
     release_cached_memory(device);
     EXPECT_EQ(memory_figures(device).cached, 0);
+  }
+}
+
+// Steps of many sizes do not have as many pools.
+TEST(CapturedSteps, ShareTheirMemory) {
+  if (std::getenv("GRADSTONE_CUDA_CACHE") != nullptr)
+    GTEST_SKIP() << "GRADSTONE_CUDA_CACHE: blocks have their exact sizes";
+  for (const Device device : devices()) {
+    if (!records(device)) continue;
+    release_cached_memory(device);
+    CapturedSteps steps(device);
+    Array x = on(device, {1}), y = Array::like(x);
+    const auto kept_after = [&](int64_t mebibytes) {
+      for (int i = 0; i < 3; ++i) {
+        steps.run({mebibytes}, [&] {
+          const Array array = Array::empty({mebibytes << 18}, kFloat32, device);
+          scale(y, x, 2);
+        });
+      }
+      return memory_figures(device).cached >> 20;
+    };
+    int64_t kept = 0;
+    for (const int64_t size : {16, 17, 18, 19, 20, 21, 22, 23}) kept = kept_after(size);
+    EXPECT_LE(kept, 2 * 24);
+    kept = kept_after(40);
+    for (const int64_t size : {36, 37, 38, 39, 16, 20, 24}) EXPECT_EQ(kept_after(size), kept);
   }
 }
 

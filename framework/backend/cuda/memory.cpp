@@ -1,5 +1,6 @@
 #include "framework/backend/memory.h"
 
+#include <bit>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -24,7 +25,7 @@ namespace {
 thread_local MemoryPool* pool_in_use = nullptr;
 
 constexpr int64_t kGranule = 512;
-constexpr int64_t kLarge = int64_t{1} << 20;  // blocks from here on come in whole granules of 2 MiB
+constexpr int64_t kLarge = int64_t{1} << 20;
 constexpr int64_t kLargeGranule = int64_t{1} << 21;
 
 // Blocks are handed out and taken back in the order of the one stream that uses them, so that a
@@ -34,29 +35,42 @@ class Cache {
   explicit Cache(Cuda device) : device_(device) {}
 
   void* take(int64_t bytes) {
-    const int64_t size = block_bytes(bytes);
+    int64_t size = block_bytes(bytes);
     MemoryPool* const pool = own_pool_in_use();
     const std::lock_guard lock(mutex_);
-    void* data = take_free(pool != nullptr ? pool->free : free_, size);
-    if (data == nullptr) data = take_new(size);
+    // Steps of different sizes share the blocks of a pool, which never go back: larger ones do,
+    // too, and new ones are made for somewhat more.
+    const bool shares = pool != nullptr && keeps_;
+    void* data =
+        take_free(pool != nullptr ? pool->free : free_, size, shares ? size + size / 2 : size);
+    if (data == nullptr) {
+      if (shares && size >= kLarge) size = block_bytes(size + size / 4);
+      data = take_new(size);
+    }
     check(
         data != nullptr,
         "memory: cannot allocate {} bytes on cuda:{}, {} are in use; use a smaller batch or model",
         bytes, device_.index, figures_.live);
-    if (pool != nullptr) owners_[data] = pool;
+    if (pool != nullptr) owned_[data] = {pool, size};
     figures_.live += size;
     figures_.peak = std::max(figures_.peak, figures_.live);
     return data;
   }
 
   void put(void* data, int64_t bytes) {
-    const int64_t size = block_bytes(bytes);
     const std::lock_guard lock(mutex_);
-    figures_.live -= size;
-    const auto found = owners_.find(data);
-    MemoryPool* pool = found == owners_.end() ? nullptr : found->second;
+    const auto found = owned_.find(data);
+    const auto [owner, size] =
+        found == owned_.end() ? Owned{nullptr, block_bytes(bytes)} : found->second;
+    MemoryPool* pool = owner;
     // A recording that knows the block may write to it again.
-    if (pool == nullptr && capturing()) owners_[data] = pool = own_pool_in_use();
+    if (pool == nullptr && capturing()) pool = own_pool_in_use();
+    if (pool == nullptr) {
+      owned_.erase(data);
+    } else {
+      owned_[data] = {pool, size};
+    }
+    figures_.live -= size;
     if (pool == nullptr && !keeps_) {
       check_cuda(cudaFreeAsync(data, stream_of(device_)), "cudaFreeAsync");
       return;
@@ -68,9 +82,13 @@ class Cache {
   // What the pool has free becomes common memory, and what is still in use will.
   void dissolve(const MemoryPool& pool) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(owners_, [&](const auto& owned) { return owned.second == &pool; });
-    for (const auto& [size, blocks] : pool.free)
+    for (const auto& [size, blocks] : pool.free) {
       free_[size].insert(free_[size].end(), blocks.begin(), blocks.end());
+      for (void* data : blocks) owned_.erase(data);
+    }
+    for (auto& [data, owned] : owned_) {
+      if (owned.pool == &pool) owned.pool = nullptr;
+    }
     if (!keeps_) release_free();
   }
 
@@ -90,10 +108,18 @@ class Cache {
   }
 
  private:
-  // At most an eighth of a block is lost.
+  // Who gets a block back, or null for the common memory, and how large it is.
+  struct Owned {
+    MemoryPool* pool;
+    int64_t size;
+  };
+
+  // Large blocks come in few sizes, eight for each power of two, so that batches of different
+  // lengths share them; at most an eighth of such a block is lost.
   int64_t block_bytes(int64_t bytes) const {
     if (!keeps_) return bytes;
-    const int64_t granule = bytes < kLarge ? kGranule : kLargeGranule;
+    const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
+    const int64_t granule = bytes < kLarge ? kGranule : std::max(kLargeGranule, power / 8);
     return (bytes + granule - 1) / granule * granule;
   }
 
@@ -102,13 +128,17 @@ class Cache {
     return own ? pool_in_use : nullptr;
   }
 
-  void* take_free(std::map<int64_t, std::vector<void*>>& free, int64_t size) {
-    const auto found = free.find(size);
-    if (found == free.end() || found->second.empty()) return nullptr;
-    void* const data = found->second.back();
-    found->second.pop_back();
-    figures_.cached -= size;
-    return data;
+  // The smallest block of `size` to `most` bytes; `size` becomes its own.
+  void* take_free(std::map<int64_t, std::vector<void*>>& free, int64_t& size, int64_t most) {
+    for (auto i = free.lower_bound(size); i != free.end() && i->first <= most; ++i) {
+      if (i->second.empty()) continue;
+      void* const data = i->second.back();
+      i->second.pop_back();
+      size = i->first;
+      figures_.cached -= size;
+      return data;
+    }
+    return nullptr;
   }
 
   void* take_new(int64_t size) {
@@ -145,8 +175,8 @@ class Cache {
     return wish == nullptr || std::string_view(wish) != "0";
   }();
   std::mutex mutex_;
-  std::map<int64_t, std::vector<void*>> free_;     // by size
-  std::unordered_map<void*, MemoryPool*> owners_;  // of the blocks of pools
+  std::map<int64_t, std::vector<void*>> free_;  // by size
+  std::unordered_map<void*, Owned> owned_;      // the blocks of pools
   MemoryFigures figures_;
 };
 
