@@ -5,8 +5,9 @@
 namespace gs::backend {
 
 // Reductions over the middle of rows: x is (outer, length, inner), y (outer, inner), both float32
-// or both float64. Sums are kept in double precision and split by the sizes alone, so results do
-// not depend on the number of threads. A length of 0 gives sums of 0.
+// or both float64, or bfloat16 whose sums may be float32. Sums are kept in double precision and
+// split by the sizes alone, so results do not depend on the number of threads. A length of 0 gives
+// sums of 0.
 
 // y = sum of x / divisor.
 void sum(Cpu, Array& y, const Array& x, Rows rows, double divisor = 1);

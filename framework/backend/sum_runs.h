@@ -34,7 +34,8 @@ void sum_runs(On on, Array& y, const Array& x) {
   Array source = x;
   while (true) {
     const auto run = std::find_if(runs.begin(), runs.end(), is_summed);
-    if (run == runs.end()) return copy(on, y, source);
+    if (run == runs.end())
+      return y.dtype() == source.dtype() ? copy(on, y, source) : cast(on, y, source);
     int64_t outer = 1, inner = 1;
     for (auto other = runs.begin(); other != run; ++other) outer *= other->size;
     for (auto other = run + 1; other != runs.end(); ++other) inner *= other->size;

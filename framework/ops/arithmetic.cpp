@@ -4,6 +4,7 @@
 #include "framework/backend/scale.h"
 #include "framework/backend/sum_to.h"
 #include "framework/core/profiler.h"
+#include "framework/ops/floating.h"
 #include "framework/ops/operands.h"
 
 namespace gs {
@@ -15,7 +16,7 @@ using backend::Side;
 
 void check_type(const char* name, Binary operation, const Tensor& x) {
   const bool whole = operation != Binary::kDivide && operation != Binary::kPow;
-  check(is_floating(x.dtype()) || (whole && x.dtype() == kInt32),
+  check(is_computable(x) || (whole && x.dtype() == kInt32),
         "{}: needs float32{} float64{}, got {}; cast it first", name, whole ? "," : " or",
         whole ? " or int32" : "", x.dtype());
 }

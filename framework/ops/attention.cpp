@@ -8,6 +8,7 @@
 
 #include "framework/backend/attention.h"
 #include "framework/core/profiler.h"
+#include "framework/ops/floating.h"
 
 namespace gs {
 namespace {
@@ -24,8 +25,7 @@ void check_operands(const char* name, int rank, const Tensor& query, const Tenso
   check(query.rank() == rank && key.rank() == rank && value.rank() == rank,
         "{}: query, key and value need {} dimensions, got {}, {} and {}", name, rank, query.shape(),
         key.shape(), value.shape());
-  check(is_floating(query.dtype()), "{}: needs float32 or float64, got {}; cast it first", name,
-        query.dtype());
+  check_floating(name, query);
   check(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
         "{}: query, key and value must have one type, got {}, {} and {}; cast them", name,
         query.dtype(), key.dtype(), value.dtype());

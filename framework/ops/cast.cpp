@@ -9,8 +9,8 @@ Tensor cast(const Tensor& x, DType dtype) {
   check_operand("cast", x);
   if (x.dtype() == dtype) return x;
   const OperationTimer timer("cast");
-  if (dtype == kBFloat16) refuse_gradient("cast", {x});
-  if (!is_floating(dtype)) return Tensor(x.value().to(dtype));
+  if (dtype == kBFloat16 && x.device() == Device::cpu()) refuse_gradient("cast", {x});
+  if (!is_floating(dtype) && dtype != kBFloat16) return Tensor(x.value().to(dtype));
   return record("cast", x.value().to(dtype), {x},
                 [from = x.dtype()](const Array& dy) { return Gradients{dy.to(from)}; });
 }

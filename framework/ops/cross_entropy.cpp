@@ -1,6 +1,7 @@
 #include "framework/ops/cross_entropy.h"
 
 #include "framework/core/profiler.h"
+#include "framework/ops/floating.h"
 #include "framework/ops/target_loss.h"
 
 namespace gs {
@@ -8,7 +9,7 @@ namespace gs {
 Loss cross_entropy(const Tensor& logits, const Tensor& targets,
                    const CrossEntropyOptions& options) {
   const OperationTimer timer("cross_entropy");
-  check(logits.rank() >= 1 && is_floating(logits.dtype()),
+  check(logits.rank() >= 1 && is_computable(logits),
         "cross_entropy: logits must be (..., V) in float32 or float64, got {} {}", logits.shape(),
         logits.dtype());
   check_targets("cross_entropy", "logits", logits, logits.size(-1), targets, options);

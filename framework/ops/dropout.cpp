@@ -2,14 +2,14 @@
 
 #include "framework/backend/dropout.h"
 #include "framework/core/profiler.h"
+#include "framework/ops/floating.h"
 
 namespace gs {
 
 Tensor dropout(const Tensor& x, double probability, bool training, Generator& generator) {
   check(probability >= 0 && probability <= 1, "dropout: probability must be in [0, 1], got {}",
         probability);
-  check(is_floating(x.dtype()), "dropout: needs float32 or float64, got {}; cast it first",
-        x.dtype());
+  check_floating("dropout", x);
   if (!training || probability == 0) return x;
   const OperationTimer timer("dropout");
   const auto mask = backend::DropoutMask::of(probability, generator.next());

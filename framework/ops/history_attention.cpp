@@ -4,6 +4,7 @@
 
 #include "framework/backend/history_attention.h"
 #include "framework/core/profiler.h"
+#include "framework/ops/floating.h"
 #include "framework/ops/operands.h"
 
 namespace gs {
@@ -29,7 +30,7 @@ Tensor history_attention(const Tensor& query, std::span<const Tensor> keys,
                          int64_t heads) {
   const OperationTimer timer(kName);
   check_operand(kName, query);
-  check(query.rank() == 2 && is_floating(query.dtype()),
+  check(query.rank() == 2 && is_computable(query),
         "{}: the query must be floating and (R, C), got {} {}", kName, query.shape(),
         query.dtype());
   check(!keys.empty() && keys.size() == values.size(),

@@ -25,8 +25,8 @@ Loss linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& b
   backend::LinearCrossEntropyGradients gradients{gradient_for(x), gradient_for(weight),
                                                  gradient_for(bias)};
   const Array sums = on_device(x.device(), [&](auto on) {
-    return backend::linear_cross_entropy(on, gradients, x.value(), weight.value(), bias.value(),
-                                         targets.value(),
+    return backend::linear_cross_entropy(on, gradients, x.value(), in_type_of(x, weight),
+                                         in_type_of(x, bias), targets.value(),
                                          {options.ignore_index, options.label_smoothing});
   });
   return loss_with_gradients(

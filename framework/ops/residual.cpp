@@ -11,8 +11,7 @@ namespace {
 using backend::DropoutMask;
 
 void check_branch(const char* name, const Tensor& x, const Tensor& branch, double dropout) {
-  check(is_floating(x.dtype()), "{}: needs float32 or float64, got {}; cast it first", name,
-        x.dtype());
+  check_floating(name, x);
   check(x.shape() == branch.shape() && x.dtype() == branch.dtype() && x.device() == branch.device(),
         "{}: input and branch must be alike, got {} {} on {} and {} {} on {}", name, x.shape(),
         x.dtype(), x.device(), branch.shape(), branch.dtype(), branch.device());
@@ -50,8 +49,7 @@ Tensor residual_layer_norm(const Tensor& x, const Tensor& branch, const Tensor& 
   const OperationTimer timer(kName);
   check_norm(kName, x, epsilon);
   check_branch(kName, x, branch, dropout);
-  check_norm_parameter(kName, "weight", weight, x);
-  check_norm_parameter(kName, "bias", bias, x);
+  const DType parameters = check_norm_parameters(kName, weight, bias, x);
   const backend::NormOptions options{.centered = true, .epsilon = epsilon};
   const DropoutMask mask = mask_of(dropout, training, generator);
   Array y = Array::like(x.value()), sum = Array::like(y), statistics = norm_statistics(y);
@@ -62,12 +60,12 @@ Tensor residual_layer_norm(const Tensor& x, const Tensor& branch, const Tensor& 
   // dx is the gradient of layer_norm, dbranch = dropout(dx)
   return record(kName, y, {x, branch, weight, bias},
                 [sum, weight = Saved(weight.value()), statistics, options, mask,
-                 width = Shape{x.size(-1)}](const Array& dy, const Needs& needs) {
+                 width = Shape{x.size(-1)}, parameters](const Array& dy, const Needs& needs) {
                   backend::NormGradients gradients;
                   if (needs[0] || needs[1]) gradients.dx = Array::like(dy);
                   if (needs[1] && mask.threshold > 0) gradients.dbranch = Array::like(dy);
-                  if (needs[2]) gradients.dweight = Array::empty(width, dy.dtype(), dy.device());
-                  if (needs[3]) gradients.dbias = Array::empty(width, dy.dtype(), dy.device());
+                  if (needs[2]) gradients.dweight = Array::empty(width, parameters, dy.device());
+                  if (needs[3]) gradients.dbias = Array::empty(width, parameters, dy.device());
                   on_device(dy.device(), [&](auto on) {
                     backend::layer_norm_backward(on, gradients, dy, sum, statistics, weight.value(),
                                                  options, mask);

@@ -19,10 +19,11 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double epsilon) {
   // dx = (g - n * mean(g * n)) / r, dweight = sum(dy * n)
   return record("rms_norm", y, {x, weight},
                 [x = Saved(x.value()), weight = Saved(weight.value()), statistics, options,
-                 width = Shape{x.size(-1)}](const Array& dy, const Needs& needs) {
+                 width = Shape{x.size(-1)},
+                 parameters = weight.dtype()](const Array& dy, const Needs& needs) {
                   backend::NormGradients gradients;
                   if (needs[0]) gradients.dx = Array::like(dy);
-                  if (needs[1]) gradients.dweight = Array::empty(width, dy.dtype(), dy.device());
+                  if (needs[1]) gradients.dweight = Array::empty(width, parameters, dy.device());
                   on_device(dy.device(), [&](auto on) {
                     backend::layer_norm_backward(on, gradients, dy, x.value(), statistics,
                                                  weight.value(), options);

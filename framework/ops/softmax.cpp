@@ -2,14 +2,14 @@
 
 #include "framework/backend/softmax.h"
 #include "framework/core/profiler.h"
+#include "framework/ops/floating.h"
 
 namespace gs {
 namespace {
 
 Rows rows_of(const char* operation, const Tensor& x, int64_t dimension) {
   check(x.rank() >= 1, "{}: needs at least one dimension, got a scalar", operation);
-  check(is_floating(x.dtype()), "{}: needs float32 or float64, got {}; cast it first", operation,
-        x.dtype());
+  check_floating(operation, x);
   return Rows::of_dimension(x.shape(), normalize_dimension(operation, dimension, x.rank()));
 }
 

@@ -35,8 +35,8 @@ inline void check_targets(const char* operation, const char* name, const Tensor&
   fail("{}: target {} at position {} is outside 0..{}", operation, target, position, classes - 1);
 }
 
-// The loss of `sums` (see backend::CrossEntropySum) with gradients that were computed together with
-// it, for dloss = 1.
+// The loss of `sums` (see backend::CrossEntropySum), float64 or float32, with gradients that were
+// computed together with it, for dloss = 1.
 inline Loss loss_with_gradients(const char* operation, const Array& sums,
                                 std::initializer_list<Tensor> inputs, Gradients gradients) {
   const auto sum = [&](backend::CrossEntropySum which) {
@@ -46,7 +46,7 @@ inline Loss loss_with_gradients(const char* operation, const Array& sums,
     });
     return one;
   };
-  const DType dtype = inputs.begin()->dtype();
+  const DType dtype = inputs.begin()->dtype() == kFloat64 ? kFloat64 : kFloat32;
   auto backward = [gradients = std::move(gradients)](const Array& dloss,
                                                      const Needs& needs) mutable {
     Gradients scaled(gradients.size());

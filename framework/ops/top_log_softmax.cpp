@@ -5,6 +5,7 @@
 
 #include "framework/backend/top_log_softmax.h"
 #include "framework/core/profiler.h"
+#include "framework/ops/floating.h"
 #include "framework/ops/operands.h"
 
 namespace gs {
@@ -17,8 +18,7 @@ struct Results {
 
 // Checks what both forms share, and makes room for their results.
 Results results_of(const char* name, const Tensor& x, int64_t classes, int64_t count) {
-  check(is_floating(x.dtype()), "{}: needs float32 or float64, got {}; cast it first", name,
-        x.dtype());
+  check_floating(name, x);
   check(count >= 1, "{}: at least 1 class is wanted, got {}", name, count);
   check(classes <= INT32_MAX, "{}: int32 numbers at most {} classes, got {}", name, INT32_MAX,
         classes);

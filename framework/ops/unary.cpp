@@ -2,6 +2,7 @@
 
 #include "framework/backend/unary.h"
 #include "framework/core/profiler.h"
+#include "framework/ops/floating.h"
 #include "framework/ops/operands.h"
 
 namespace gs {
@@ -14,8 +15,7 @@ using backend::Unary;
 Tensor compute(const char* name, Unary function, const Tensor& x, Limits limits = {}) {
   const OperationTimer timer(name);
   check_operand(name, x);
-  check(is_floating(x.dtype()), "{}: needs float32 or float64, got {}; cast it first", name,
-        x.dtype());
+  check_floating(name, x);
   Array y = Array::like(x.value());
   on_device(x.device(), [&](auto on) { backend::unary(on, function, y, x.value(), limits); });
   const Kept what = backend::kept_for_gradient(function);

@@ -9,9 +9,14 @@
 namespace gs::backend {
 namespace {
 
-template <typename T>
-const T* elements_or_null(const Array& array) {
-  return array.defined() ? elements_of<T>(array) : nullptr;
+// A parameter in the type that is computed with, C; undefined stays undefined.
+template <typename C>
+Array parameter_as(const Array& array) {
+  return !array.defined() || array.dtype() == dtype_of<C> ? array : array.to(dtype_of<C>);
+}
+template <typename C>
+const C* data_or_null(const Array& array) {
+  return array.defined() ? array.data<C>() : nullptr;
 }
 template <typename T>
 T* elements_or_null(Array& array) {
@@ -57,8 +62,8 @@ struct Norm {
   T* y;
   C* statistics;
   const T* x;
-  const T* weight;
-  const T* bias;
+  const C* weight;
+  const C* bias;
   int64_t width;
   NormOptions options;
 
@@ -94,12 +99,12 @@ struct Norm {
 #pragma unroll
       for (int j = 0; j < kSize; ++j) pack.values[j] = (pack.values[j] - origin - mean) * scale;
       if (weight != nullptr) {
-        const auto factor = load_numbers<T, kSize>(weight + column);
+        const auto factor = load_pack<C, kSize>(weight + column);
 #pragma unroll
         for (int j = 0; j < kSize; ++j) pack.values[j] *= factor.values[j];
       }
       if (bias != nullptr) {
-        const auto shift = load_numbers<T, kSize>(bias + column);
+        const auto shift = load_pack<C, kSize>(bias + column);
 #pragma unroll
         for (int j = 0; j < kSize; ++j) pack.values[j] += shift.values[j];
       }
@@ -141,7 +146,7 @@ struct NormBackward {
   const T* dy;
   const T* x;
   const C* statistics;
-  const T* weight;
+  const C* weight;
   int64_t width;
   bool centered;
   DropoutMask dropout;
@@ -164,7 +169,7 @@ struct NormBackward {
     const auto weighted = [&](const Pack<C, kSize>& upstream, int64_t column) {
       Pack<C, kSize> pack = upstream;
       if (weight == nullptr) return pack;
-      const auto factor = load_numbers<T, kSize>(weight + column);
+      const auto factor = load_pack<C, kSize>(weight + column);
 #pragma unroll
       for (int j = 0; j < kSize; ++j) pack.values[j] *= factor.values[j];
       return pack;
@@ -260,8 +265,8 @@ Norm<T> norm_of(Array& y, Array& statistics, const Array& x, const Array& weight
   return {elements_of<T>(y),
           statistics.data<Compute<T>>(),
           elements_of<T>(x),
-          elements_or_null<T>(weight),
-          elements_or_null<T>(bias),
+          data_or_null<Compute<T>>(weight),
+          data_or_null<Compute<T>>(bias),
           width_of(x),
           options};
 }
@@ -305,9 +310,10 @@ void layer_norm(Cuda device, Array& y, Array& statistics, const Array& x, const 
   if (x.elements() == 0) return;
   dispatch_element("layer_norm", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
+    const Array factor = parameter_as<Compute<T>>(weight), shift = parameter_as<Compute<T>>(bias);
     run_rows<kPackSize<T>>("layer_norm", device,
                            Pieces::whole(Rows{statistics.shape()[0], width_of(x), 1}),
-                           norm_of<T>(y, statistics, x, weight, bias, options));
+                           norm_of<T>(y, statistics, x, factor, shift, options));
   });
 }
 
@@ -317,9 +323,10 @@ void residual_layer_norm(Cuda device, Array& y, Array& sum, Array& statistics, c
   if (x.elements() == 0) return;
   dispatch_element("residual_layer_norm", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
+    const Array factor = parameter_as<Compute<T>>(weight), shift = parameter_as<Compute<T>>(bias);
     run_rows<kPackSize<T>>(
         "residual_layer_norm", device, Pieces::whole(Rows{statistics.shape()[0], width_of(x), 1}),
-        ResidualNorm<T>{norm_of<T>(y, statistics, sum, weight, bias, options), elements_of<T>(sum),
+        ResidualNorm<T>{norm_of<T>(y, statistics, sum, factor, shift, options), elements_of<T>(sum),
                         elements_of<T>(x), elements_of<T>(branch), dropout});
   });
 }
@@ -330,10 +337,11 @@ void layer_norm_backward(Cuda device, NormGradients& gradients, const Array& dy,
   if (width_of(x) == 0) return;
   dispatch_element("layer_norm", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
+    const Array factor = parameter_as<Compute<T>>(weight);
     run_backward<T>(device, gradients,
                     {elements_or_null<T>(gradients.dx), elements_or_null<T>(gradients.dbranch),
                      nullptr, elements_of<T>(dy), elements_of<T>(x), statistics.data<Compute<T>>(),
-                     elements_or_null<T>(weight), width_of(x), options.centered, dropout},
+                     data_or_null<Compute<T>>(factor), width_of(x), options.centered, dropout},
                     statistics.shape()[0]);
   });
 }

@@ -86,9 +86,8 @@ void add_dweight(Cuda device, Array& dweight, Chunk chunk, const Array& dlogits,
 
 // dbias += the sum of the rows of dlogits; the first chunk assigns.
 void add_dbias(Cuda device, Array& dbias, Chunk chunk, const Array& dlogits) {
-  Array sum = Array::empty(dbias.shape(), dlogits.dtype(), dbias.device());
+  Array sum = Array::like(dbias);
   sum_to(device, sum, dlogits);
-  if (sum.dtype() != dbias.dtype()) sum = sum.to(dbias.dtype());
   chunk.first == 0 ? copy(device, dbias, sum) : accumulate(device, dbias, sum);
 }
 

@@ -138,20 +138,20 @@ struct FoldLine {
   }
 };
 
-template <typename T, typename Fold>
+template <typename T, typename Fold, typename Y>
 void fold_rows(const char* operation, Cuda device, const T* x, Rows rows, Fold fold,
-               const Output<T>& output) {
+               const Output<Y>& output) {
   using Value = typename Fold::Value;
   const Pieces pieces = Pieces::of(rows);
   if (pieces.pieces == 1)
-    return run_rows<1>(operation, device, pieces, FoldLine<T, Fold, T>{x, fold, output});
+    return run_rows<1>(operation, device, pieces, FoldLine<T, Fold, Y>{x, fold, output});
   static_assert(sizeof(Value) <= sizeof(double));
   Array parts = Array::empty({pieces.count()}, kFloat64, Device::cuda(device.index));
   run_rows<1>(operation, device, pieces,
-              FoldLine<T, Fold, T>{x, fold, {Form::kValue, parts.raw()}});
+              FoldLine<T, Fold, Y>{x, fold, {Form::kValue, parts.raw()}});
   using Parts = Joined<Value, typename Fold::Join>;
   run_rows<1>(operation, device, Pieces::whole({rows.outer, pieces.pieces, rows.inner}),
-              FoldLine<Value, Parts, T>{static_cast<const Value*>(parts.raw()), {}, output});
+              FoldLine<Value, Parts, Y>{static_cast<const Value*>(parts.raw()), {}, output});
 }
 
 // A number for each row, in the type that T is computed in.
@@ -213,8 +213,11 @@ struct LogsumexpSlope {
 void sum(Cuda device, Array& y, const Array& x, Rows rows, double divisor) {
   dispatch_element("sum", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    fold_rows("sum", device, elements_of<T>(x), rows, Sum{},
-              Output<T>{Form::kQuotient, y.raw(), divisor});
+    const auto sum_to = [&](auto y_zero) {
+      fold_rows("sum", device, elements_of<T>(x), rows, Sum{},
+                Output<decltype(y_zero)>{Form::kQuotient, y.raw(), divisor});
+    };
+    y.dtype() == x.dtype() ? sum_to(zero) : sum_to(Compute<T>{});
   });
 }
 

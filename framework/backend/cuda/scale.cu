@@ -13,8 +13,8 @@ __global__ void scale_kernel(T* y, const T* x, Compute<T> factor, int64_t count)
 }
 
 template <typename T>
-__global__ void scale_by_kernel(T* y, const T* x, const T* factor, int64_t count) {
-  const Compute<T> by = load(factor);
+__global__ void scale_by_kernel(T* y, const T* x, const Compute<T>* factor, int64_t count) {
+  const Compute<T> by = *factor;
   if (by == 1 && y == x) return;
   for (int64_t i = first_element(); i < count; i += element_step()) store(y + i, load(x + i) * by);
 }
@@ -39,11 +39,12 @@ void scale(Cuda device, Array& y, const Array& x, double factor) {
 
 void scale_by(Cuda device, Array& y, const Array& x, const Array& factor) {
   if (x.elements() == 0) return;
-  const Array by = factor.dtype() == x.dtype() ? factor : factor.to(x.dtype());
   dispatch_element("scale", x.dtype(), [&](auto zero) {
     using T = decltype(zero);
+    constexpr DType kType = dtype_of<Compute<T>>;
+    const Array by = factor.dtype() == kType ? factor : factor.to(kType);
     launch("scale", device, grid_of(x.elements()), scale_by_kernel<T>, elements_of<T>(y),
-           elements_of<T>(x), elements_of<T>(by), x.elements());
+           elements_of<T>(x), by.data<Compute<T>>(), x.elements());
   });
 }
 
