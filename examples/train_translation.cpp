@@ -155,7 +155,8 @@ void conclude(const TranslationTraining& training, const TranslationSettings& se
                 .stopped = training.stop_reason(),
                 .weights = weights,
                 .checkpoint = path,
-                .device = training.device()},
+                .device = training.device(),
+                .precision = settings.precision},
                data.tests, settings.search_config(), settings.scoring(), output, log);
 }
 
@@ -197,12 +198,14 @@ int verify_resume(const TranslationSettings& settings, const TranslationData& da
   return equal ? 0 : 1;
 }
 
-void print_start(TranslationTraining& training, const TranslationData& data) {
+void print_start(TranslationTraining& training, const TranslationSettings& settings,
+                 const TranslationData& data) {
   for (const std::string& note : data.notes) fmt::print("{}\n", note);
   const Translator& translator = training.translator();
-  fmt::print("{} training pairs, vocabularies of {} and {}, {} parameters, {}\n", training.pairs(),
-             translator.source_tokenizer().size(), translator.target_tokenizer().size(),
-             translator.transformer().parameter_count(), device_title(training.device()));
+  fmt::print("{} training pairs, vocabularies of {} and {}, {} parameters, {}, {}\n",
+             training.pairs(), translator.source_tokenizer().size(),
+             translator.target_tokenizer().size(), translator.transformer().parameter_count(),
+             device_title(training.device()), settings.precision);
   fmt::print("{}", training.optimizer_summary());
   std::fflush(stdout);
 }
@@ -332,7 +335,7 @@ int run_once(Program& program) {
                   : std::make_unique<TranslationTraining>(settings, data.train, device);
   data.notes.insert(data.notes.end(), training->notes().begin(), training->notes().end());
   fit_to_model(data, training->translator());
-  print_start(*training, data);
+  print_start(*training, settings, data);
   if (call.check_data) {
     fmt::print("\n{}\n{} steps take {} epochs\n", data_statistics(data, training->translator()),
                settings.steps, training->epochs());

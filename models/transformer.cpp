@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "framework/ops/arithmetic.h"
+#include "framework/ops/cast.h"
 #include "framework/ops/linear.h"
 #include "framework/ops/linear_cross_entropy.h"
 #include "framework/ops/permute.h"
@@ -145,7 +146,14 @@ Tensor Transformer::embed(const nn::Embedding& table, const Tensor& tokens,
   if (config.scale_embeddings) x = x * std::sqrt(static_cast<double>(config.width));
   x = x + (learned_positions_ ? (*learned_positions_)(positions)
                               : sinusoidal_positions_(positions, x.dtype()));
-  return embedding_dropout_(x);
+  x = embedding_dropout_(x);
+  return uses_bfloat16_ ? cast(x, kBFloat16) : x;
+}
+
+void Transformer::use_bfloat16(bool use) {
+  check(!use || device() != Device::cpu(),
+        "transformer: bfloat16 needs a CUDA device, got {}; move the model there first", device());
+  uses_bfloat16_ = use;
 }
 
 Tensor Transformer::logits(const Tensor& x) const {
@@ -232,10 +240,11 @@ TopLogSoftmax Transformer::step(std::span<const int32_t> tokens, DecoderState& s
   const Tensor x = advance(tokens, state);
   if (!state.output_weight.defined()) {
     const Tensor& weight = output_ ? (*output_)->weight : target_embedding_->weight;
-    state.output_weight = permute(weight, {1, 0});
+    state.output_weight = cast(permute(weight, {1, 0}), x.dtype());
+    if (output_ && (*output_)->bias->defined())
+      state.output_bias = cast((*output_)->bias, x.dtype());
   }
-  return linear_top_log_softmax(x, state.output_weight, output_ ? (*output_)->bias : Tensor(),
-                                count);
+  return linear_top_log_softmax(x, state.output_weight, state.output_bias, count);
 }
 
 void Transformer::select(DecoderState& state, const std::vector<int32_t>& rows,

@@ -49,7 +49,7 @@ struct DecoderState {
   std::vector<int32_t> row_offsets;     // (B + 1): the rows of each sentence
   std::vector<int32_t> memory_offsets;  // (B + 1)
   int64_t position = 0;                 // tokens taken so far
-  Tensor output_weight;                 // transposed, (C, V)
+  Tensor output_weight, output_bias;    // in the type of activations: (C, V), transposed, and (V)
 };
 
 // The encoder-decoder Transformer of Vaswani et al., "Attention is all you need", 2017. Sentences
@@ -87,6 +87,11 @@ class Transformer : public nn::Module {
   static void select(DecoderState& state, const std::vector<int32_t>& rows,
                      std::vector<int32_t> row_offsets);
 
+  // Computes in bfloat16 from the embeddings on, on a CUDA device, or again in the type of the
+  // parameters. Those stay as they are, and so do losses and gradients of parameters.
+  void use_bfloat16(bool use);
+  bool uses_bfloat16() const { return uses_bfloat16_; }
+
   // Where the parameters are, and all that is computed. Tokens go there from the host; labels have
   // to be there.
   Device device() const { return source_embedding_->weight.tensor().device(); }
@@ -107,6 +112,7 @@ class Transformer : public nn::Module {
   Tensor logits(const Tensor& x) const;                                        // (N, C) -> (N, V)
   Tensor advance(std::span<const int32_t> tokens, DecoderState& state) const;  // -> (R, C)
 
+  bool uses_bfloat16_ = false;
   nn::Child<nn::Embedding> source_embedding_, target_embedding_;
   nn::Child<nn::SinusoidalPositions> sinusoidal_positions_;
   std::unique_ptr<nn::Child<nn::LearnedPositions>> learned_positions_;

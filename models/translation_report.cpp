@@ -25,7 +25,8 @@ nlohmann::ordered_json json_of(const RunSummary& summary) {
                               {"stopped", summary.stopped},
                               {"weights", summary.weights},
                               {"checkpoint", summary.checkpoint},
-                              {"device", summary.device.text()}};
+                              {"device", summary.device.text()},
+                              {"precision", summary.precision}};
   // What the checkpoint tells of itself: how good it was in validation, what it is the average of.
   for (const auto& [name, value] : load_training_values(summary.checkpoint)) {
     if (name == "metric") json["validation_metric"] = std::get<double>(value);

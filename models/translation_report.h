@@ -47,6 +47,7 @@ struct RunSummary {
   std::string weights;            // which were tested: "last", "best" or "average"
   std::string checkpoint;         // where they are
   Device device = Device::cpu();  // that computes
+  std::string precision = "float32";
 };
 
 // Scores every test split by the weights that the summary names, prints a table with the signatures

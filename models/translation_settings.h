@@ -38,7 +38,7 @@ struct TranslationSettings {
   double beta1 = 0.9, beta2 = 0.98, epsilon = 1e-9, weight_decay = 0;
   double label_smoothing = 0, clip = 1, moving_average = 0;
   uint64_t seed = 1;
-  std::string on_non_finite = "stop";
+  std::string on_non_finite = "stop", precision = "float32";
   // Watching and keeping.
   int64_t validate_every = 1000, keep = 3, beam = 1;
   double alpha = 1;
@@ -66,6 +66,8 @@ struct TranslationSettings {
   SearchConfig search_config() const;  // of the translations that are scored
   TranslationScoring scoring() const;
   Schedule schedule_config() const;
+  // Lets the model, and for tf32 all products of the process, compute in the chosen precision.
+  void set_precision(Transformer& transformer) const;
   bool lower_is_better() const { return metric == "loss" || metric == "perplexity"; }
   // Keeps more than --keep says where --average needs it.
   CheckpointRotation::Config rotation_config(const std::string& folder) const;

@@ -69,6 +69,7 @@ const std::vector<std::pair<std::string, std::string>> kArguments{
     {"moving-average", "0.999"},
     {"seed", "42"},
     {"on-non-finite", "skip"},
+    {"precision", "bfloat16"},
     {"validate-every", "50"},
     {"keep", "9"},
     {"beam", "4"},
@@ -126,6 +127,7 @@ void expect_changed(const TranslationSettings& s) {
   EXPECT_EQ(s.label_smoothing, 0.15);
   EXPECT_EQ(s.clip, 2.5);
   EXPECT_EQ(s.on_non_finite, "skip");
+  EXPECT_EQ(s.precision, "bfloat16");
   EXPECT_EQ(s.validate_every, 50);
   EXPECT_EQ(s.keep, 9);
   EXPECT_EQ(s.search_config().beam, 4);

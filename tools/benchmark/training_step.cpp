@@ -212,8 +212,8 @@ struct Call {
     options.bind("steps", steps, "timed steps", at_least(1));
     options.bind("warm-up", warm_up, "steps before these; 15 see every batch", at_least(0));
     options.bind("threads", threads_wanted, "of the kernels", between(1, 1024));
-    options.bind("precision", precision, "of products on CUDA devices",
-                 one_of({"float32", "tf32"}));
+    options.bind("precision", precision, "of the computation on CUDA devices",
+                 one_of({"float32", "tf32", "bfloat16"}));
     device.bind(options);
     return options.parse(argc, argv);
   }
@@ -236,6 +236,7 @@ int run(int argc, char** argv) {
   for (const Lengths& batch : lengths)
     batches.push_back(random_batch(batch, config.target_vocabulary, place));
   Trainer trainer(config, device);
+  trainer.transformer.use_bfloat16(call.precision == "bfloat16");
   std::vector<double> times;
   double tokens = 0, operations = 0, loss = 0;
   int64_t peak_before = 0;
