@@ -310,8 +310,9 @@ Attention packed_attention(const Tensor& query, const Tensor& key, const Tensor&
                          .weights_start = 0,
                          .weights_width = sequences.longest_key});
   plan.weights = sequences.count * plan.heads * sequences.longest_query * sequences.longest_key;
+  const Shape weights{plan.weights};
   return attend(kName, query, key, value, std::move(plan), options,
-                query.shape().with(1, value.size(1)), Shape{plan.weights});
+                query.shape().with(1, value.size(1)), weights);
 }
 
 }  // namespace gs

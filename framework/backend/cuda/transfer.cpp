@@ -25,7 +25,7 @@ cudaEvent_t event_of(const Mark& mark) { return static_cast<cudaEvent_t>(mark.ge
 Mark mark_on(cudaStream_t stream) {
   cudaEvent_t event = nullptr;
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
-  const Mark mark(event, [](cudaEvent_t made) { cudaEventDestroy(made); });
+  Mark mark(event, [](cudaEvent_t made) { cudaEventDestroy(made); });
   check_cuda(cudaEventRecord(event, stream), "cudaEventRecord");
   return mark;
 }
