@@ -15,6 +15,7 @@
 #include "framework/train/device_option.h"
 #include "framework/train/options.h"
 #include "framework/train/program.h"
+#include "models/precision.h"
 #include "models/translator.h"
 
 namespace {
@@ -25,6 +26,7 @@ struct Call {
   std::string model = "runs/toy/best.h5", input, output;
   SearchConfig search{.beam = 5};
   std::string length_penalty = "power", too_long = "stop";
+  std::string precision = "float32";
   bool no_unknown = false;
   bool scores = false, attention = false;
   int64_t batch_lines = 1024;
@@ -164,6 +166,9 @@ void bind(Options& options, Call& call) {
                between(1, 1e6));
   options.bind("threads", call.threads, "threads of the CPU", between(1, 1024));
   call.device.bind(options);
+  options.bind("precision", call.precision,
+               "of the computation on CUDA devices, whatever the model was trained in",
+               precisions());
 
   SearchConfig& search = call.search;
   options.group("Search");
@@ -207,8 +212,9 @@ int run(int argc, char** argv) {
   set_threads(call.threads);
   const Device device = call.device.device();
   if (device != Device::cpu())
-    fmt::print(stderr, "translate: computes on {}\n", device_title(device));
+    fmt::print(stderr, "translate: computes on {}, {}\n", device_title(device), call.precision);
   const std::unique_ptr<Translator> translator = Translator::load(call.model, device);
+  set_precision(translator->transformer(), call.precision);
 
   Output output(call.output);
   if (!call.input.empty()) {

@@ -45,6 +45,11 @@ const TransformerConfig& checked(const TransformerConfig& config) {
   return config;
 }
 
+void check_bfloat16(Device device) {
+  check(device != Device::cpu(),
+        "transformer: bfloat16 needs a CUDA device, got {}; move the model there first", device);
+}
+
 // The rows of a history (R, length) with one token more, which stands in the row itself.
 std::vector<int32_t> extended(const std::vector<int32_t>& history, int64_t rows, int64_t length) {
   std::vector<int32_t> result;
@@ -147,12 +152,13 @@ Tensor Transformer::embed(const nn::Embedding& table, const Tensor& tokens,
   x = x + (learned_positions_ ? (*learned_positions_)(positions)
                               : sinusoidal_positions_(positions, x.dtype()));
   x = embedding_dropout_(x);
-  return uses_bfloat16_ ? cast(x, kBFloat16) : x;
+  if (!uses_bfloat16_) return x;
+  check_bfloat16(device());  // the model may have been moved
+  return cast(x, kBFloat16);
 }
 
 void Transformer::use_bfloat16(bool use) {
-  check(!use || device() != Device::cpu(),
-        "transformer: bfloat16 needs a CUDA device, got {}; move the model there first", device());
+  if (use) check_bfloat16(device());
   uses_bfloat16_ = use;
 }
 

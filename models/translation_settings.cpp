@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "framework/backend/gemm.h"
 #include "framework/core/profiler.h"
+#include "models/precision.h"
 
 namespace gs {
 namespace {
@@ -102,12 +102,13 @@ void TranslationSettings::bind(Options& options) {
   options.bind("on-non-finite", on_non_finite, "what to do when a gradient is infinite or NaN",
                one_of({"stop", "skip"}));
 
-  options.bind("precision", precision,
-               "of the computation on CUDA devices: float32; tf32, which rounds the operands of "
-               "products to 10 bits; or bfloat16, in which activations are. Weights, moments, "
-               "statistics, losses and checkpoints are float32 in any case, and a run may go on in "
-               "another precision",
-               one_of({"float32", "tf32", "bfloat16"}));
+  options.bind(
+      "precision", precision,
+      "of training and validation on CUDA devices: float32; tf32, which rounds the operands "
+      "of products to 10 bits; or bfloat16, in which activations are. Weights, moments, "
+      "statistics, losses and checkpoints are float32 in any case, and a run may go on in "
+      "another precision",
+      precisions());
 
   options.group("Watching");
   options.bind("validate-every", validate_every,
@@ -209,14 +210,6 @@ AdamConfig TranslationSettings::adam_config() const {
           .beta2 = beta2,
           .epsilon = epsilon,
           .weight_decay = weight_decay};
-}
-
-void TranslationSettings::set_precision(Transformer& transformer) const {
-  check(precision == "float32" || transformer.device() != Device::cpu(),
-        "--precision {}: needs a CUDA device, got --device {}; use --precision float32", precision,
-        transformer.device());
-  backend::use_tf32(precision == "tf32");
-  transformer.use_bfloat16(precision == "bfloat16");
 }
 
 SearchConfig TranslationSettings::search_config() const { return {.beam = beam, .alpha = alpha}; }

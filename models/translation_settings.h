@@ -66,8 +66,6 @@ struct TranslationSettings {
   SearchConfig search_config() const;  // of the translations that are scored
   TranslationScoring scoring() const;
   Schedule schedule_config() const;
-  // Lets the model, and for tf32 all products of the process, compute in the chosen precision.
-  void set_precision(Transformer& transformer) const;
   bool lower_is_better() const { return metric == "loss" || metric == "perplexity"; }
   // Keeps more than --keep says where --average needs it.
   CheckpointRotation::Config rotation_config(const std::string& folder) const;

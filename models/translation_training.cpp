@@ -8,6 +8,7 @@
 #include "framework/io/module_checkpoint.h"
 #include "framework/optim/clip.h"
 #include "models/evaluation.h"
+#include "models/precision.h"
 #include "models/transformer_config.h"
 
 namespace gs {
@@ -95,7 +96,7 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
   set_seed(settings.seed);
   translator_ = new_translator(settings, train);
   if (device != Device::cpu()) translator_->transformer().to(device);
-  settings.set_precision(translator_->transformer());
+  set_precision(translator_->transformer(), settings.precision);
   optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
   if (settings.moving_average > 0) {
     average_ = std::make_unique<MovingAverage>(translator_->transformer(), settings.moving_average);
@@ -113,7 +114,7 @@ TranslationTraining::TranslationTraining(const TranslationSettings& settings,
       translator_(Translator::from_checkpoint(checkpoint, path, device)) {
   check_same_model(settings, *translator_, path, Use::kResume);
   translator_->transformer().train();
-  settings.set_precision(translator_->transformer());
+  set_precision(translator_->transformer(), settings.precision);
   optimizer_ = std::make_unique<Adam>(translator_->transformer(), settings.adam_config());
   optimizer_->restore(checkpoint.optimizer,
                       training_value<int64_t>(checkpoint, "optimizer_steps", path));
