@@ -149,10 +149,10 @@ TEST(LinearCrossEntropy, AgreesWithPyTorch) {
     const int64_t classes = x.size(-1);
     Array identity = Array::zeros({classes, classes}, kFloat64);
     for (int64_t i = 0; i < classes; ++i) identity.data<double>()[i * (classes + 1)] = 1;
-    const Loss loss =
-        linear_cross_entropy(x, Tensor(identity.to(x.dtype())), Tensor(), in["targets"],
-                             {.ignore_index = in.integer("ignore_index"),
-                              .label_smoothing = in.option("label_smoothing")});
+    const Loss loss = linear_cross_entropy(x, Tensor(identity.to(x.dtype()).to(x.device())),
+                                           Tensor(), in["targets"],
+                                           {.ignore_index = in.integer("ignore_index"),
+                                            .label_smoothing = in.option("label_smoothing")});
     EXPECT_EQ(static_cast<double>(loss.count), fixture.number("outputs/count"));
     return loss.sum;
   };
