@@ -70,17 +70,23 @@ void multiply(Array& c, const Array& a, bool transpose_a, const Array& b, bool t
   const bool summed = batch_shape(c.shape()).elements() != batch.elements();
   if (summed) sizes.beta = 1;
   on_device(c.device(), [&](auto on) {
-    dispatch_floating("matmul", c.dtype(), [&](auto zero) {
-      using T = decltype(zero);
-      if (!summed) {
-        gemm_batch(on, sizes, all, a.data<T>(), b.data<T>(), c.data<T>());
-        return;
+    const auto multiply_all = [&](auto zero, Array& y, auto y_zero) {
+      const auto *const from = a.data<decltype(zero)>(), *const by = b.data<decltype(zero)>();
+      auto* const to = y.data<decltype(y_zero)>();
+      if (!summed) return gemm_batch(on, sizes, all, from, by, to);
+      backend::fill(on, y, 0);
+      for (size_t i = 0; i < all.a.size(); ++i)
+        gemm(on, sizes, from + all.a[i], by + all.b[i], to + all.c[i]);
+    };
+    if constexpr (std::is_same_v<decltype(on), Cuda>) {
+      if (c.dtype() == kBFloat16 && !summed) return multiply_all(BFloat16{}, c, BFloat16{});
+      if (c.dtype() == kBFloat16) {  // too narrow to add up in
+        Array sum = Array::empty(c.shape(), kFloat32, c.device());
+        multiply_all(BFloat16{}, sum, float{});
+        return backend::cast(on, c, sum);
       }
-      backend::fill(on, c, 0);
-      for (size_t i = 0; i < all.a.size(); ++i) {
-        gemm(on, sizes, a.data<T>() + all.a[i], b.data<T>() + all.b[i], c.data<T>() + all.c[i]);
-      }
-    });
+    }
+    dispatch_floating("matmul", c.dtype(), [&](auto zero) { multiply_all(zero, c, zero); });
   });
 }
 

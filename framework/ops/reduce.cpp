@@ -5,15 +5,11 @@
 #include "framework/backend/broadcast.h"
 #include "framework/backend/reduce.h"
 #include "framework/core/profiler.h"
+#include "framework/ops/floating.h"
 #include "framework/ops/reduction.h"
 
 namespace gs {
 namespace {
-
-void check_floating(const char* operation, const Tensor& x) {
-  check(is_floating(x.dtype()), "{}: needs float32 or float64, got {}; cast it first", operation,
-        x.dtype());
-}
 
 void check_not_empty(const char* operation, const Reduction& reduction) {
   check(reduction.rows.length > 0, "{}: there is nothing to choose from, got shape {}", operation,
@@ -126,7 +122,7 @@ Tensor min(const Tensor& x, const ReduceOptions& options) {
 
 Tensor argmax(const Tensor& x, const ReduceOptions& options) {
   const OperationTimer timer("argmax");
-  check(is_floating(x.dtype()) || x.dtype() == kInt32,
+  check(is_computable(x) || x.dtype() == kInt32,
         "argmax: needs float32, float64 or int32, got {}; cast it first", x.dtype());
   check(options.dimensions.size() <= 1, "argmax: takes one dimension or none, got {}",
         options.dimensions.size());
@@ -135,7 +131,7 @@ Tensor argmax(const Tensor& x, const ReduceOptions& options) {
   check(reduction.rows.length <= INT32_MAX, "argmax: places must fit int32, got shape {}",
         x.shape());
   Array y = Array::empty(reduction.result, kInt32, x.device());
-  const Array values = is_floating(x.dtype()) ? x.value() : x.value().to(kFloat64);
+  const Array values = x.dtype() == kInt32 ? x.value().to(kFloat64) : x.value();
   on_device(x.device(), [&](auto on) { backend::argmax(on, y, values, reduction.rows); });
   return Tensor(y);
 }

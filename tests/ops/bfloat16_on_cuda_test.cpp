@@ -12,6 +12,8 @@
 #include "framework/ops/layer_norm.h"
 #include "framework/ops/linear.h"
 #include "framework/ops/linear_cross_entropy.h"
+#include "framework/ops/matmul.h"
+#include "framework/ops/reduce.h"
 #include "framework/ops/residual.h"
 #include "framework/ops/rms_norm.h"
 #include "framework/ops/softmax.h"
@@ -185,6 +187,31 @@ TEST_F(Bfloat16OnCuda, Elements) {
   check_mixed(
       {"softmax", [](const Tensors& in) { return softmax(in[0]); }, {two[0]}, {}, kBFloat16, 2});
   check_mixed({"times", [](const Tensors& in) { return in[0] * in[1]; }, two, {}});
+}
+
+TEST_F(Bfloat16OnCuda, Matmul) {
+  check_mixed({"matmul",
+               [](const Tensors& in) { return matmul(in[0], in[1], {.transpose_b = true}); },
+               {activations({2, 5, 16}, 1), activations({2, 8, 16}, 2)},
+               {}});
+  check_mixed({"matmul of a broadcast matrix",
+               [](const Tensors& in) { return matmul(in[0], in[1]); },
+               {activations({40, 3, 8}, 1), activations({8, 8}, 2)},
+               {}});
+}
+
+TEST_F(Bfloat16OnCuda, Reductions) {
+  const Tensor x = activations({6, 50}, 1);
+  check_mixed({"sum", [](const Tensors& in) { return sum(in[0]); }, {x}, {}});
+  check_mixed(
+      {"mean", [](const Tensors& in) { return mean(in[0], {.dimensions = {0}}); }, {x}, {}});
+  check_mixed({"variance",
+               [](const Tensors& in) { return variance(in[0], {.dimensions = {1}}); },
+               {x},
+               {},
+               kBFloat16,
+               2});
+  check_mixed({"max", [](const Tensors& in) { return max(in[0], {.dimensions = {1}}); }, {x}, {}});
 }
 
 TEST_F(Bfloat16OnCuda, Attention) {
