@@ -16,7 +16,7 @@ Installs what is missing (Debian 12), builds, and runs all tests in parallel.
     sanitize       address and undefined-behaviour sanitizers; CUDA kernels run on the CPU where the
                    CUDA Toolkit's headers are
     race           clang's thread sanitizer, for missing barriers and races in CUDA kernels, which
-                   run on the CPU; give -R '[Cc]uda': all else is slow there and says nothing new
+                   run on the CPU; give -R ^cuda: all else is slow there and says nothing new
 
   tools/test.sh -R ops/          only the tests of the operations
   tools/test.sh --rerun-failed   only those that failed last time
