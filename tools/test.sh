@@ -5,7 +5,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 usage() {
   cat <<'EOF'
-usage: tools/test.sh [--no-setup] [--preset NAME] [ctest arguments]
+usage: tools/test.sh [--no-setup] [--preset NAME] [--cuda] [ctest arguments]
 
 Installs what is missing (Debian 12), builds, and runs all tests in parallel.
   --no-setup       install nothing
@@ -16,7 +16,9 @@ Installs what is missing (Debian 12), builds, and runs all tests in parallel.
     sanitize       address and undefined-behaviour sanitizers; CUDA kernels run on the CPU where the
                    CUDA Toolkit's headers are
     race           clang's thread sanitizer, for missing barriers and races in CUDA kernels, which
-                   run on the CPU; give -R ^cuda: all else is slow there and says nothing new
+                   run on the CPU; give --cuda: all else is slow there and says nothing new
+  --cuda           with emulate, sanitize and race: only what uses the emulated device, once in each
+                   mode of the emulation that finds other mistakes
 
   tools/test.sh -R ops/          only the tests of the operations
   tools/test.sh --rerun-failed   only those that failed last time
@@ -25,9 +27,11 @@ EOF
 
 preset="test"
 setup=yes
+cuda=no
 while [[ $# -gt 0 ]]; do
   case $1 in
     --no-setup) setup=no && shift ;;
+    --cuda) cuda=yes && shift ;;
     --preset)
       [[ $# -gt 1 ]] || { echo "test.sh: --preset: value missing" >&2 && exit 2; }
       preset=$2 && shift 2
@@ -46,7 +50,12 @@ folder=build/$preset
 echo "== Building the tests ($preset)"
 started=$SECONDS
 tools/configure.sh "$preset"
-cmake --build --preset "$preset" --parallel "$jobs"
+target=()
+if [[ $cuda == yes ]]; then
+  target=(--target cuda_tests)
+  set -- -R ^cuda "$@"
+fi
+cmake --build --preset "$preset" --parallel "$jobs" "${target[@]}"
 built=$SECONDS
 
 # A leak or a bad access ends the test that has it; absurd sizes are refused, not fatal. Libraries

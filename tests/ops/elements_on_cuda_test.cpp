@@ -140,8 +140,8 @@ TEST_F(ElementsOnCuda, Reductions) {
   const std::pair<const char*, Tensor (*)(const Tensor&, const ReduceOptions&)> functions[] = {
       {"sum", sum}, {"mean", mean}, {"logsumexp", logsumexp}, {"max", max}, {"min", min}};
   for (const auto& [name, function] : functions) {
-    const auto reduce = [&, function = function](const Shape& shape,
-                                                 const std::vector<int64_t>& dimensions) {
+    const auto reduce = [&, name = name, function = function](
+                            const Shape& shape, const std::vector<int64_t>& dimensions) {
       check_on_cuda(name,
                     [function, dimensions](const Tensors& in) {
                       return function(in[0], {.dimensions = dimensions});
