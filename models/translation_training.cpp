@@ -301,10 +301,11 @@ TranslationTraining::StepResult TranslationTraining::finish(const RecordedSteps:
 void TranslationTraining::refuse(const StepResult& result, const Started& started) {
   const std::string reason = blame(started);
   position_ = started.place;
+  const double norm = std::abs(result.gradient_norm);  // NaN may come with a sign
   fail(
       "training: the gradient norm is {} at step {}: {}; in the training pairs {}; lower the "
       "learning rate, or go on with --on-non-finite skip",
-      result.gradient_norm, steps_ + 1, reason, pair_numbers(started.batches, numbers_));
+      norm, steps_ + 1, reason, pair_numbers(started.batches, numbers_));
 }
 
 // Looks at every parameter, runs the step once more with the same random numbers and looks at every

@@ -10,7 +10,7 @@
 
 namespace gs {
 
-// Element types. bfloat16 is storage only: no operation computes with it yet.
+// Element types. Operations compute with bfloat16 on CUDA devices alone.
 enum class DType { kFloat32, kFloat64, kInt32, kBool, kBFloat16 };
 
 struct BFloat16 {

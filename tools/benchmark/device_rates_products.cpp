@@ -38,19 +38,19 @@ void product(DeviceRates& rates, const Form& form, int64_t m, int64_t n, int64_t
                                  .a_stride = form.transpose_a ? m : k,
                                  .b_stride = form.transpose_b ? k : n,
                                  .c_stride = n};
-  rates.measure(
-      fmt::format("gemm {}", form.name), fmt::format("{} x {} x {}", m, n, k), type,
-      {product_bytes(m, n, k, sizeof(T)), product_operations(m, n, k), limit},
-      [&]() -> std::function<void()> {
-        const Array a = rates.random({m * k}, dtype_of<T>), b = rates.random({k * n}, dtype_of<T>);
-        Array c = rates.empty({m * n}, dtype_of<T>);
-        return [=, device = rates.device()]() mutable {
-          on_device(device, [&](auto on) {
-            if constexpr (std::is_same_v<T, float> || std::is_same_v<decltype(on), Cuda>)
-              backend::gemm(on, sizes, a.data<T>(), b.data<T>(), c.data<T>());
-          });
-        };
-      });
+  rates.measure(fmt::format("gemm {}", form.name), fmt::format("{} x {} x {}", m, n, k), type,
+                {product_bytes(m, n, k, sizeof(T)), product_operations(m, n, k), limit},
+                [&]() -> std::function<void()> {
+                  const Array a = rates.random({m * k}, dtype_of<T>),
+                              b = rates.random({k * n}, dtype_of<T>);
+                  Array c = rates.empty({m * n}, dtype_of<T>);
+                  return [=, device = rates.device()]() mutable {
+                    on_device(device, [&](auto on) {
+                      if constexpr (std::is_same_v<T, float> || std::is_same_v<decltype(on), Cuda>)
+                        backend::gemm(on, sizes, a.data<T>(), b.data<T>(), c.data<T>());
+                    });
+                  };
+                });
 }
 
 // float32, and on CUDA devices TF32 and bfloat16, with the fastest algorithm of each.
