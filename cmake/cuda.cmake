@@ -80,6 +80,8 @@ function(gs_add_cuda_backend target)
     # What ptxas says of registers and spills stays beside each object for tools/check_spills.py.
     set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Static CUDA_COMPILER_LAUNCHER
       "${PROJECT_SOURCE_DIR}/cmake/keep_ptxas_report.sh;${CMAKE_CUDA_COMPILER_LAUNCHER}")
-    target_link_libraries(${target} PRIVATE CUDA::cublas CUDA::cublasLt CUDA::cudart_static)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/framework/backend/cuda/cublas_lt.cpp PROPERTIES
+      COMPILE_DEFINITIONS "GS_CUBLAS_FOLDER=\"${CUDAToolkit_LIBRARY_DIR}\"")
+    target_link_libraries(${target} PRIVATE CUDA::cudart_static)
   endif()
 endfunction()
