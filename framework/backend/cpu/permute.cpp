@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "framework/backend/copy.h"
+#include "framework/backend/element_size.h"
 #include "framework/backend/permute_axes.h"
 #include "framework/core/parallel.h"
 
@@ -65,20 +66,10 @@ void permute(Cpu cpu, Array& y, const Array& x, std::span<const int> order) {
   if (axes.back().x_stride == 1)
     return copy_rows(static_cast<char*>(y.raw()), static_cast<const char*>(x.raw()), axes,
                      size_of(y.dtype()));
-  const auto turn = [&](auto zero) {
+  dispatch_element_size(y.dtype(), [&](auto zero) {
     using T = decltype(zero);
     turn_tiles(static_cast<T*>(y.raw()), static_cast<const T*>(x.raw()), axes);
-  };
-  switch (size_of(y.dtype())) {
-    case 1:
-      return turn(uint8_t{});
-    case 2:
-      return turn(uint16_t{});
-    case 4:
-      return turn(uint32_t{});
-    default:
-      return turn(uint64_t{});
-  }
+  });
 }
 
 }  // namespace gs::backend

@@ -4,6 +4,7 @@
 #include "framework/backend/cuda/block.cuh"
 #include "framework/backend/cuda/first_place.cuh"
 #include "framework/backend/cuda/map.cuh"
+#include "framework/backend/element_size.h"
 
 // Bound by memory: each reads and writes every element once.
 namespace gs::backend {
@@ -103,23 +104,13 @@ void cast(Cuda device, Array& y, const Array& x) {
 }
 
 void copy_blocks(Cuda device, Array& y, const Array& x, Blocks blocks) {
-  const auto run = [&](auto zero) {
+  dispatch_element_size(y.dtype(), [&](auto zero) {
     using T = decltype(zero);
     with_packs<T>(blocks, [&](const Blocks& packs, auto size) {
       launch("copy_blocks", device, grid_of(packs.rows * packs.length), copy_blocks_kernel<T, size>,
              static_cast<T*>(y.raw()), static_cast<const T*>(x.raw()), packs);
     });
-  };
-  switch (size_of(y.dtype())) {
-    case 1:
-      return run(uint8_t{});
-    case 2:
-      return run(uint16_t{});
-    case 4:
-      return run(uint32_t{});
-    default:
-      return run(uint64_t{});
-  }
+  });
 }
 
 void accumulate(Cuda device, Array& y, const Array& x) {

@@ -2,6 +2,7 @@
 
 #include "framework/backend/copy.h"
 #include "framework/backend/cuda/map.cuh"
+#include "framework/backend/element_size.h"
 #include "framework/backend/permute_axes.h"
 
 // Bound by memory: neighbouring threads read and write neighbouring elements.
@@ -97,20 +98,10 @@ void permute(Cuda device, Array& y, const Array& x, std::span<const int> order) 
   if (y.elements() == 0) return;
   const PermuteAxes axes(y.shape(), x.shape(), order);
   if (axes.count() <= 1) return copy(device, y, x);
-  const auto run = [&](auto zero) {
+  dispatch_element_size(y.dtype(), [&](auto zero) {
     using T = decltype(zero);
     permute_as(device, static_cast<T*>(y.raw()), static_cast<const T*>(x.raw()), axes);
-  };
-  switch (size_of(y.dtype())) {
-    case 1:
-      return run(uint8_t{});
-    case 2:
-      return run(uint16_t{});
-    case 4:
-      return run(uint32_t{});
-    default:
-      return run(uint64_t{});
-  }
+  });
 }
 
 }  // namespace gs::backend
