@@ -12,7 +12,6 @@ thread_local bool is_capturing = false;
 struct DeviceState {
   std::once_flag once;
   cudaStream_t stream = nullptr;
-  int multiprocessors = 0;
 };
 
 // Never destroyed: arrays with static lifetime may outlive any other static object.
@@ -24,9 +23,6 @@ DeviceState& state_of(int index) {
 void open(Cuda device) {
   DeviceState& state = state_of(device.index);
   check_cuda(cudaStreamCreateWithFlags(&state.stream, cudaStreamNonBlocking), "cudaStreamCreate");
-  check_cuda(
-      cudaDeviceGetAttribute(&state.multiprocessors, cudaDevAttrMultiProcessorCount, device.index),
-      "cudaDeviceGetAttribute");
 }
 
 }  // namespace
@@ -62,16 +58,7 @@ cudaStream_t stream_of(Cuda device) {
   return state.stream;
 }
 
-void synchronize(Cuda device) {
-  check_cuda(cudaStreamSynchronize(stream_of(device)), "cudaStreamSynchronize");
-}
-
 bool capturing() { return is_capturing; }
 void set_capturing(bool capturing) { is_capturing = capturing; }
-
-int multiprocessors(Cuda device) {
-  stream_of(device);
-  return state_of(device.index).multiprocessors;
-}
 
 }  // namespace gs::backend

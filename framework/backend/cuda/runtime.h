@@ -15,15 +15,9 @@ void check_cuda(cudaError_t status, const char* call, const char* file = __built
 // order. A device that is not there is refused.
 cudaStream_t stream_of(Cuda device);
 
-// Waits until the device has done all that was asked of it.
-void synchronize(Cuda device);
-
 // Whether what this thread asks of its device is recorded instead of done, so that nothing can be
 // waited for and no memory that the recording knows may go to others.
 bool capturing();
 void set_capturing(bool capturing);
-
-// How many streaming multiprocessors the device has.
-int multiprocessors(Cuda device);
 
 }  // namespace gs::backend
