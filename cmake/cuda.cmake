@@ -78,8 +78,10 @@ function(gs_add_cuda_backend target)
       --expt-relaxed-constexpr -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror,-Wno-restrict
       -DFMT_CONSTEVAL= -DFMT_USE_CONSTEXPR=1>)
     # What ptxas says of registers and spills stays beside each object for tools/check_spills.py.
-    set_target_properties(${target} PROPERTIES CUDA_RUNTIME_LIBRARY Static CUDA_COMPILER_LAUNCHER
-      "${PROJECT_SOURCE_DIR}/cmake/keep_ptxas_report.sh;${CMAKE_CUDA_COMPILER_LAUNCHER}")
+    # Not in quotes: where there is no launcher, no empty argument may stand for it.
+    set(launcher ${PROJECT_SOURCE_DIR}/cmake/keep_ptxas_report.sh ${CMAKE_CUDA_COMPILER_LAUNCHER})
+    set_target_properties(${target} PROPERTIES
+      CUDA_RUNTIME_LIBRARY Static CUDA_COMPILER_LAUNCHER "${launcher}")
     set_source_files_properties(${PROJECT_SOURCE_DIR}/framework/backend/cuda/cublas_lt.cpp PROPERTIES
       COMPILE_DEFINITIONS "GS_CUBLAS_FOLDER=\"${CUDAToolkit_LIBRARY_DIR}\"")
     target_link_libraries(${target} PRIVATE CUDA::cudart_static)
