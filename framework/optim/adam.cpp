@@ -118,17 +118,9 @@ OptimizerState Adam::state() const {
   return state;
 }
 
-void Adam::restore(const OptimizerState& state, int64_t steps) {
+void Adam::restore(const OptimizerState& saved, int64_t steps) {
   check(steps >= 0, "optimizer: the step count must be at least 0, got {}", steps);
-  std::vector<Array> first, second;
-  for (size_t i = 0; i < parameters_.all().size(); ++i) {
-    restore_array(state, parameters_.all()[i].path + "/first_moment",
-                  first.emplace_back(Array::like(first_moments_[i])));
-    restore_array(state, parameters_.all()[i].path + "/second_moment",
-                  second.emplace_back(Array::like(second_moments_[i])));
-  }
-  first_moments_ = std::move(first);
-  second_moments_ = std::move(second);
+  restore_arrays(saved, state());
   steps_ = steps;
   set_number(backend::kSteps, static_cast<double>(steps));
 }

@@ -49,7 +49,7 @@ class Adam {
 
   // The moments by name, and everything back from there; all or nothing.
   OptimizerState state() const;
-  void restore(const OptimizerState& state, int64_t steps);
+  void restore(const OptimizerState& saved, int64_t steps);
 
  private:
   std::vector<backend::AdamParameter> parameters_to_move(double learning_rate) const;

@@ -84,14 +84,10 @@ void MovingAverage::store(std::map<std::string, Array>& parameters, OptimizerSta
 void MovingAverage::restore(const OptimizerState& state, int64_t updates) {
   check(updates >= 0, "moving average: the number of updates must not be negative, got {}",
         updates);
-  std::vector<Array> trained;
-  for (const Entry& entry : entries_)
-    restore_array(state, entry.path + kTrainedWeight,
-                  trained.emplace_back(Array::like(entry.weight)));
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    copy_values(entries_[i].average, entries_[i].weight);
-    copy_values(entries_[i].weight, trained[i]);
-  }
+  OptimizerState averages;  // which then change places with the weights
+  for (const Entry& entry : entries_) averages[entry.path + kTrainedWeight] = entry.average;
+  restore_arrays(state, std::move(averages));
+  swap();
   set_updates(updates);
 }
 

@@ -65,15 +65,20 @@ std::string OptimizedParameters::summary() const {
   return text;
 }
 
-void restore_array(const OptimizerState& state, const std::string& name, Array& target) {
-  const auto found = state.find(name);
-  check(found != state.end(),
-        "optimizer: {} is missing in the saved state; was it another optimizer?", name);
-  check(found->second.shape() == target.shape() && found->second.dtype() == target.dtype(),
-        "optimizer: {} must be {} {}, got {} {} in the saved state", name, target.shape(),
-        target.dtype(), found->second.shape(), found->second.dtype());
-  on_device(target.device(),
-            [&](auto on) { backend::copy(on, target, found->second.to(target.device())); });
+void restore_arrays(const OptimizerState& saved, OptimizerState targets) {
+  for (const auto& [name, target] : targets) {
+    const auto found = saved.find(name);
+    check(found != saved.end(),
+          "optimizer: {} is missing in the saved state; was it another optimizer?", name);
+    check(found->second.shape() == target.shape() && found->second.dtype() == target.dtype(),
+          "optimizer: {} must be {} {}, got {} {} in the saved state", name, target.shape(),
+          target.dtype(), found->second.shape(), found->second.dtype());
+  }
+  for (auto& [name, target] : targets) {
+    const Array values = saved.at(name).to(target.device());
+    on_device(target.device(), [&](auto on) { backend::copy(on, target, values); });
+    target.mark_changed();
+  }
 }
 
 }  // namespace gs

@@ -59,7 +59,8 @@ class OptimizedParameters {
 // Arrays of an optimizer by name, "<path>/first_moment", for checkpoints.
 using OptimizerState = std::map<std::string, Array>;
 
-// Copies `state[name]` over `target`; a missing or misshapen one is refused.
-void restore_array(const OptimizerState& state, const std::string& name, Array& target);
+// Copies what was saved into the memory of the arrays of the same names, since recorded steps know
+// that memory; all or nothing: a missing or misshapen array is refused.
+void restore_arrays(const OptimizerState& saved, OptimizerState targets);
 
 }  // namespace gs

@@ -51,15 +51,9 @@ OptimizerState Sgd::state() const {
   return state;
 }
 
-void Sgd::restore(const OptimizerState& state, int64_t steps) {
+void Sgd::restore(const OptimizerState& saved, int64_t steps) {
   check(steps >= 0, "optimizer: the step count must be at least 0, got {}", steps);
-  std::vector<Array> velocities = velocities_;
-  for (size_t i = 0; i < velocities.size(); ++i) {
-    if (!velocities[i].defined()) continue;
-    velocities[i] = Array::like(velocities_[i]);
-    restore_array(state, parameters_.all()[i].path + "/velocity", velocities[i]);
-  }
-  velocities_ = std::move(velocities);
+  restore_arrays(saved, state());
   steps_ = steps;
 }
 

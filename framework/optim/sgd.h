@@ -29,7 +29,7 @@ class Sgd {
 
   // The velocities by name (none without momentum), and everything back from there.
   OptimizerState state() const;
-  void restore(const OptimizerState& state, int64_t steps);
+  void restore(const OptimizerState& saved, int64_t steps);
 
  private:
   SgdConfig config_;

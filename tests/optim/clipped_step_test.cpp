@@ -168,5 +168,36 @@ TEST(ClippedStep, RecordedIsTheSameBitForBit) {
   });
 }
 
+// What is restored between two replays is what the next one goes on with.
+TEST(ClippedStep, RecordedGoesOnAfterRestoring) {
+  test::for_each_device([](Device device) {
+    Pair pair(device), expected(device);
+    Adam adam(pair, kConfig);
+    CapturedSteps steps(device);
+    const Tensor weight = Tensor::of<double>({3}, {1, 2, 3}).to(device),
+                 bias = Tensor::of<double>({1}, {4}).to(device);
+    const auto step = [&](Pair& model, Adam& optimizer) {
+      model.weight->set_gradient(weight);
+      model.bias->set_gradient(bias);
+      optimizer.clipped_step({});
+    };
+    Adam eager(expected, kConfig);
+    step(expected, eager);
+    OptimizerState saved;
+    for (const auto& [name, array] : eager.state()) saved[name] = array.clone();
+    const std::vector<double> weights = expected.values();
+    step(expected, eager);
+
+    for (int i = 0; i < 4; ++i) steps.run({}, [&] { step(pair, adam); });
+    pair.weight->assign(Tensor::of<double>({3}, {weights[0], weights[1], weights[2]}).to(device));
+    pair.bias->assign(Tensor::of<double>({1}, {weights[3]}).to(device));
+    adam.restore(saved, 1);
+    steps.run({}, [&] { step(pair, adam); });
+    EXPECT_EQ(pair.values(), expected.values());
+    EXPECT_EQ(adam.steps(), 2);
+    EXPECT_EQ(steps.replays(), device == Device::cpu() ? 0 : 4);
+  });
+}
+
 }  // namespace
 }  // namespace gs
