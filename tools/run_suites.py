@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs each test suite of a GoogleTest program in a process of its own, several side by side, so
-that one that crashes, hangs or breaks the device hides nothing of the others. Prints what failed
-and a JSON line; everything the tests said goes to --log. Exits 1 if anything failed.
+that one that crashes, hangs or breaks the device hides nothing of the others. Prints what failed,
+what compute-sanitizer found and a JSON line; everything the tests said goes to --log. Exits 1 if
+anything failed.
 
 usage: tools/run_suites.py bin/gradstone_tests --log tests.log
        tools/run_suites.py bin/gradstone_tests --log racecheck.log --filter '*Cuda*' \\
@@ -16,16 +17,22 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 RESULT = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+?)(?:,| \(|$)", re.MULTILINE)
+# Of compute-sanitizer: the first two lines of what it found, neither its title nor its sums.
+FINDING = re.compile(r"^========= (?!COMPUTE-SANITIZER|\w+ SUMMARY)(\S.*)(?:\n=========  +(\S.*))?", re.MULTILINE)
 
 
 def suites(program, pattern):
     """{suite: its tests}"""
-    done = subprocess.run([program, "--gtest_list_tests", f"--gtest_filter={pattern}"],
-                          capture_output=True, text=True)
+    try:
+        done = subprocess.run([program, "--gtest_list_tests", f"--gtest_filter={pattern}"],
+                              capture_output=True, text=True)
+    except OSError as error:
+        sys.exit(f"run_suites: {program} does not run: {error.strerror}")
     if done.returncode != 0:
         sys.exit(f"run_suites: {program} does not run: {(done.stderr or done.stdout).strip()[-500:]}")
     found, suite = {}, None
@@ -43,14 +50,19 @@ def run_suite(arguments, suite, tests, deadline):
     """(suite, {test: how it ended}, output)"""
     if time.monotonic() >= deadline:
         return suite, dict.fromkeys(tests, "not reached"), ""
-    command = [*arguments.wrapper, arguments.program, f"--gtest_filter={':'.join(tests)}"]
+    limit = min(arguments.timeout, max(1, deadline - time.monotonic()))
+    # `timeout` ends what the wrapper and the tests have started, too; ours is for what does not end.
+    command = ["timeout", "-k", "1", f"{limit:.1f}", *arguments.wrapper, arguments.program,
+               f"--gtest_filter={':'.join(tests)}"]
+    start = time.monotonic()
     try:
-        limit = min(arguments.timeout, max(1, deadline - time.monotonic()))
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=limit + 4)
         output, status = done.stdout + done.stderr, done.returncode
     except subprocess.TimeoutExpired as error:
         parts = [part.decode(errors="replace") for part in (error.stdout, error.stderr) if part]
-        output, status = "".join(parts) + f"\nno end after {limit:.0f} s\n", "timeout"
+        output, status = "".join(parts), "timeout"
+    if status != 0 and time.monotonic() - start >= limit:
+        output, status = output + f"\nno end after {limit:.0f} s\n", "timeout"
     ended = {name: how.lower() for how, name in RESULT.findall(output)}
     lost = {"timeout": "timed out"}.get(status, f"crashed ({status})")
     results = {test: ended.get(test, lost) for test in tests}
@@ -85,9 +97,13 @@ def self_test():
         found = [*command, "--deadline", "5", "--wrapper", "sh", "-c", '"$0" "$@" || true; exit 9']
         done = subprocess.run(found, capture_output=True, text=True)
         assert done.returncode == 1 and "Good.*: ended with 9" in done.stdout, done
+        says = "========= COMPUTE-SANITIZER\n========= Invalid read\n=========     at kernel\n========= ERROR SUMMARY: 1 error\n"
+        found[-1] = f'printf "{says}"; "$0" "$@"'.replace("\n", "\\n")
+        done = subprocess.run(found, capture_output=True, text=True)
+        assert done.stdout.count("Invalid read at kernel") == 1 and '"findings": 3' in done.stdout, done
         unreached = subprocess.run([*command, "--deadline", "0"], capture_output=True, text=True)
-        assert unreached.returncode == 0 and '"not reached": 5' in unreached.stdout, unreached
-    print("3 runs right")
+        assert unreached.returncode == 1 and '"not reached": 5' in unreached.stdout, unreached
+    print("4 runs right")
 
 
 def main():
@@ -109,18 +125,23 @@ def main():
     found = suites(arguments.program, arguments.filter)
     if not found:
         sys.exit(f"run_suites: no test of {arguments.program} matches {arguments.filter}")
-    counts = {}
+    counts, findings = {}, Counter()
     with open(arguments.log, "w") as log, ThreadPoolExecutor(arguments.jobs) as pool:
         for suite, results, output in pool.map(
                 lambda item: run_suite(arguments, *item, deadline), found.items()):
             log.write(f"==== {suite}\n{output}\n")
+            findings.update(" ".join(filter(None, lines)) for lines in FINDING.findall(output))
             for test, how in results.items():
                 kind = how.split(" (")[0] if how.startswith("crashed") else how.split(" with")[0]
                 counts[kind] = counts.get(kind, 0) + 1
                 if how not in ("ok", "skipped", "not reached"):
                     print(f"{test}: {how}", flush=True)
+    for finding, times in findings.most_common(10):
+        print(f"{times} x {finding}")
+    if findings:
+        counts["findings"] = findings.total()
     print(json.dumps({"part": arguments.part, "program": arguments.program, **counts}))
-    sys.exit(any(kind not in ("ok", "skipped", "not reached") for kind in counts))
+    sys.exit(any(kind not in ("ok", "skipped", "findings") for kind in counts))
 
 
 if __name__ == "__main__":
