@@ -52,25 +52,26 @@ def training_table(lines):
     found = {(line["model"], line["framework"], line["precision"]): line for line in lines}
     models = list(dict.fromkeys(line["model"] for line in lines))
     frameworks = list(dict.fromkeys(line["framework"] for line in lines))
-    print(f"{'model':6} {'framework':18}" + "".join(f"{p:>20}" for p in PRECISIONS)
+    print(f"{'model':7} {'framework':25}" + "".join(f"{p:>20}" for p in PRECISIONS)
           + "   median step, target tokens/s")
     for model in models:
         for framework in frameworks:
             cells = [cell(found.get((model, framework, p))) for p in PRECISIONS]
-            if framework.startswith("gradstone") and (model, framework, "bfloat16") not in found:
-                cells[2] = "not built"
-            print(f"{model:6} {framework:18}" + "".join(f"{c:>20}" for c in cells))
+            print(f"{model:7} {framework:25}" + "".join(f"{c:>20}" for c in cells))
         for precision in PRECISIONS:
             times = sorted((line["step_ms_median"], f) for (m, f, p), line in found.items()
                            if (m, p) == (model, precision) and "error" not in line)
             ours = [time for time in times if time[1].startswith("gradstone")]
             theirs = [time for time in times if time not in ours]
             if ours and theirs:
-                print(f"{model:6} {precision}: {ours[0][1]} has {theirs[0][0] / ours[0][0]:.2f}x the speed of"
+                print(f"{model:7} {precision}: {ours[0][1]} has {theirs[0][0] / ours[0][0]:.2f}x the speed of"
                       f" {theirs[0][1]}")
     for line in lines:
+        name = f"{line['model']} {line['framework']} {line['precision']}"
         if "error" in line:
-            print(f"{line['model']} {line['framework']} {line['precision']}: {short(line['error'])}")
+            print(f"{name}: {short(line['error'])}")
+        elif line.get("replayed_steps") == 0:
+            print(f"{name}: its steps were not recorded; see the log")
 
 
 def test_table(lines):

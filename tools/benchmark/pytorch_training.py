@@ -19,6 +19,7 @@ from torch import nn
 
 CONFIGS = {  # width, feed-forward, heads, encoder layers, decoder layers, vocabulary
     "tiny": (128, 256, 4, 4, 4, 6000),
+    "tiny10k": (128, 512, 4, 4, 4, 10000),
     "small": (256, 1024, 8, 3, 3, 8000),
     "base": (512, 2048, 8, 6, 6, 37000),
     "big": (1024, 4096, 16, 6, 6, 33000),

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@
 #include "framework/train/options.h"
 #include "framework/train/program.h"
 #include "models/evaluation.h"
+#include "models/precision.h"
+#include "models/recorded_steps.h"
 #include "models/transformer.h"
 
 namespace gs {
@@ -41,6 +44,7 @@ struct Size {
   int64_t width, heads, feed_forward_width, layers, vocabulary;  // layers of each stack
 };
 constexpr Size kSizes[] = {{"tiny", 128, 4, 256, 4, 6000},
+                           {"tiny10k", 128, 4, 512, 4, 10000},
                            {"small", 256, 8, 1024, 3, 8000},
                            {"base", 512, 8, 2048, 6, 37000},
                            {"big", 1024, 16, 4096, 6, 33000}};
@@ -145,29 +149,57 @@ double quantile(std::vector<double> values, double share) {
   return values[static_cast<size_t>(std::lround(share * static_cast<double>(values.size() - 1)))];
 }
 
-struct Trainer {
-  Trainer(const TransformerConfig& config, Device device)
-      : transformer(config),
-        adam(on(device), {.learning_rate = 1e-4, .beta2 = 0.98, .epsilon = 1e-9}) {}
-
-  Transformer& on(Device device) {
-    transformer.to(device);
-    return transformer;
+// Steps as training takes them: one at once on the CPU; on a device they are recorded and replayed,
+// and their losses are read some steps later.
+class Trainer {
+ public:
+  Trainer(const TransformerConfig& config, Device device, const std::string& precision)
+      : transformer_(config),
+        adam_(placed(device, precision),
+              {.learning_rate = kLearningRate, .beta2 = 0.98, .epsilon = 1e-9}) {
+    if (device == Device::cpu()) return;
+    recorded_ = std::make_unique<RecordedSteps>(
+        transformer_, adam_, nullptr,
+        RecordedSteps::Config{.label_smoothing = kSmoothing, .maximum_norm = kMaximumNorm});
   }
 
-  double step(const Batch& batch) {
-    const Device device = transformer.device();
-    const Tensor labels = labels_of(batch, device);
-    const Loss loss = transformer.loss(batch.target_inputs, transformer.encode(batch.source),
-                                       labels, {.label_smoothing = 0.1});
-    const double tokens = static_cast<double>(labels.elements());
-    loss.sum.backward(Tensor(Array::full({}, 1 / tokens, loss.sum.dtype(), device)));
-    adam.step({.gradient_scale = clip_factor(gradient_norm(transformer), 1)});
-    return loss.sum.item() / tokens;
+  void start(const Batch& batch) {
+    if (recorded_ == nullptr) return step_at_once(batch);
+    if (recorded_->full()) loss_ = recorded_->wait().loss;
+    recorded_->start({batch}, kLearningRate);
   }
 
-  Transformer transformer;
-  Adam adam;
+  // Waits for all steps; gives the last one's loss, summed over the labels.
+  double settle() {
+    while (recorded_ != nullptr && recorded_->pending() > 0) loss_ = recorded_->wait().loss;
+    return loss_;
+  }
+
+  int64_t replays() const { return recorded_ == nullptr ? 0 : recorded_->replays(); }
+
+ private:
+  static constexpr double kLearningRate = 1e-4, kSmoothing = 0.1, kMaximumNorm = 1;
+
+  Transformer& placed(Device device, const std::string& precision) {
+    transformer_.to(device);
+    set_precision(transformer_, precision);
+    return transformer_;
+  }
+
+  void step_at_once(const Batch& batch) {
+    const Loss loss =
+        transformer_.loss(batch.target_inputs, transformer_.encode(batch.source),
+                          labels_of(batch, Device::cpu()), {.label_smoothing = kSmoothing});
+    const auto tokens = static_cast<double>(batch.target_labels.tokens.size());
+    loss.sum.backward(Tensor(Array::full({}, 1 / tokens, loss.sum.dtype())));
+    adam_.step({.gradient_scale = clip_factor(gradient_norm(transformer_), kMaximumNorm)});
+    loss_ = loss.sum.item();
+  }
+
+  Transformer transformer_;
+  Adam adam_;
+  std::unique_ptr<RecordedSteps> recorded_;  // none on the CPU
+  double loss_ = 0;
 };
 
 int64_t resident_peak_megabytes() {
@@ -197,89 +229,115 @@ std::vector<Lengths> equal_lengths(int64_t tokens, int64_t length) {
 struct Call {
   std::string name = "tiny", lengths_path = GS_SOURCE_DIR "/tools/benchmark/lengths.json";
   std::string precision = "float32";
-  int64_t tokens = 0, length = 32, steps = 15, warm_up = 15;
+  int64_t tokens = 0, length = 32, steps = 15, at_once = 1, warm_up = 15;
+  bool time_products = false;
   int threads_wanted = threads();
   DeviceOption device;
 
   bool parse(int argc, char** argv) {
     Options options("training_step", "Times the training step of a translation Transformer.");
-    options.bind("model", name, "tiny (d 128, 4+4 layers), small (d 256, 3+3), base or big",
-                 one_of({"tiny", "small", "base", "big"}));
+    options.bind("model", name,
+                 "tiny (d 128, 4+4 layers), tiny10k (ff 512, 10,000 tokens), small (d 256, 3+3), "
+                 "base or big",
+                 one_of({"tiny", "tiny10k", "small", "base", "big"}));
     options.bind("lengths", lengths_path, "JSON: batches of [source, target] token counts");
     options.bind("tokens", tokens, "of each side in a batch of equal sentences; 0: see --lengths",
                  at_least(0));
     options.bind("length", length, "of those equal sentences", between(1, 256));
     options.bind("steps", steps, "timed steps", at_least(1));
+    options.bind("at-once", at_once, "of these, timed together: a device is waited for after them",
+                 at_least(1));
     options.bind("warm-up", warm_up, "steps before these; 15 see every batch", at_least(0));
     options.bind("threads", threads_wanted, "of the kernels", between(1, 1024));
-    options.bind("precision", precision, "of the computation on CUDA devices",
-                 one_of({"float32", "tf32", "bfloat16"}));
+    options.bind("precision", precision, "of the computation on CUDA devices", precisions());
+    options.bind("time-products", time_products,
+                 "let CUDA devices choose the algorithms of products by their times");
     device.bind(options);
     return options.parse(argc, argv);
   }
 };
+
+struct Measured {
+  std::vector<double> times;  // seconds a step, for each group of steps that were timed together
+  double seconds = 0, tokens = 0, operations = 0;
+  double loss = 0;          // a token, in the last step
+  int64_t peak_before = 0;  // megabytes
+};
+
+Measured measure(const Call& call, const TransformerConfig& config,
+                 const std::vector<Lengths>& lengths, Trainer& trainer) {
+  uint64_t place = 0;
+  std::vector<Batch> batches;
+  for (const Lengths& batch : lengths)
+    batches.push_back(random_batch(batch, config.target_vocabulary, place));
+  for (int64_t i = 0; i < call.warm_up; ++i)
+    trainer.start(batches[static_cast<size_t>(i) % batches.size()]);
+  trainer.settle();
+  Measured measured;
+  measured.peak_before = resident_peak_megabytes();
+  start_profiling();
+  int64_t next = call.warm_up;
+  const int64_t end = call.warm_up + call.steps;
+  while (next < end) {
+    const int64_t count = std::min(call.at_once, end - next);
+    double tokens = 0;  // of the last one
+    const double start = seconds_now();
+    for (int64_t i = 0; i < count; ++i, ++next) {
+      const size_t at = static_cast<size_t>(next) % batches.size();
+      trainer.start(batches[at]);
+      tokens = static_cast<double>(batches[at].target_labels.tokens.size());
+      measured.tokens += tokens;
+      measured.operations += model_operations(config, lengths[at]);
+    }
+    measured.loss = trainer.settle() / tokens;
+    const double seconds = seconds_now() - start;
+    measured.seconds += seconds;
+    measured.times.push_back(seconds / static_cast<double>(count));
+  }
+  return measured;
+}
 
 int run(int argc, char** argv) {
   Call call;
   if (!call.parse(argc, argv)) return 0;
   set_threads(call.threads_wanted);
   set_seed(1);
-  backend::use_tf32(call.precision == "tf32");
-  backend::time_gemm_algorithms(true);
+  backend::time_gemm_algorithms(call.time_products);
   const Device device = call.device.device();
   const bool on_cpu = device == Device::cpu();
   const TransformerConfig config = config_named(call.name);
   const std::vector<Lengths> lengths =
       call.tokens > 0 ? equal_lengths(call.tokens, call.length) : read_lengths(call.lengths_path);
-  uint64_t place = 0;
-  std::vector<Batch> batches;
-  for (const Lengths& batch : lengths)
-    batches.push_back(random_batch(batch, config.target_vocabulary, place));
-  Trainer trainer(config, device);
-  trainer.transformer.use_bfloat16(call.precision == "bfloat16");
-  std::vector<double> times;
-  double tokens = 0, operations = 0, loss = 0;
-  int64_t peak_before = 0;
-  for (int64_t i = 0; i < call.warm_up + call.steps; ++i) {
-    if (i == call.warm_up) {
-      peak_before = resident_peak_megabytes();
-      start_profiling();
-    }
-    const size_t at = static_cast<size_t>(i) % batches.size();
-    const double start = seconds_now();
-    loss = trainer.step(batches[at]);
-    if (i < call.warm_up) continue;
-    times.push_back(seconds_now() - start);
-    tokens += static_cast<double>(batches[at].target_labels.tokens.size());
-    operations += model_operations(config, lengths[at]);
-  }
+  Trainer trainer(config, device, call.precision);
+  const Measured measured = measure(call, config, lengths, trainer);
   const Profile profile = stop_profiling();
-  double total = 0;
-  for (const double time : times) total += time;
+  const std::vector<double>& times = measured.times;
   const int64_t peak = resident_peak_megabytes();
   nlohmann::ordered_json result{
       {"part", "training"},
-      {"framework", "gradstone"},
+      {"framework", call.time_products ? "gradstone, products timed" : "gradstone"},
       {"model", call.name},
       {"device", device.text()},
       {"precision", call.precision},
       {"threads", call.threads_wanted},
       {"gemm", on_cpu ? backend::gemm_libraries().front() : "cuBLAS"},
-      {"target_tokens_per_second", std::round(tokens / total)},
-      {"tokens_per_step", tokens / static_cast<double>(call.steps)},
+      {"target_tokens_per_second", std::round(measured.tokens / measured.seconds)},
+      {"tokens_per_step", measured.tokens / static_cast<double>(call.steps)},
       {"step_ms_median", 1e3 * quantile(times, 0.5)},
       {"step_ms_quartiles", {1e3 * quantile(times, 0.25), 1e3 * quantile(times, 0.75)}},
-      {"model_gflops", operations / total / 1e9}};
+      {"model_gflops", measured.operations / measured.seconds / 1e9}};
   if (on_cpu) {
     const double limit = product_limit();
     result["sgemm_limit_gflops"] = limit / 1e9;
-    result["share_of_limit"] = operations / total / limit;
+    result["share_of_limit"] = measured.operations / measured.seconds / limit;
+  } else {
+    result["replayed_steps"] = trainer.replays();
   }
   result["peak_memory_mb"] = peak;
-  result["peak_growth_mb"] = peak - peak_before;  // over the timed steps
+  result["peak_growth_mb"] = peak - measured.peak_before;  // over the timed steps
   result["peak_arrays_mb"] = memory_figures(device).peak >> 20;
-  result["loss"] = loss;
-  result["step_ms_by_operation"] = operation_times(profile, call.steps);
+  result["loss"] = measured.loss;
+  if (on_cpu) result["step_ms_by_operation"] = operation_times(profile, call.steps);
   std::printf("%s\n", result.dump().c_str());
   return 0;
 }
