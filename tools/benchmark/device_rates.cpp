@@ -9,6 +9,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "framework/backend/memory.h"
+#include "framework/backend/transfer.h"
 #include "framework/core/random.h"
 #include "framework/train/device_option.h"
 #include "framework/train/program.h"
@@ -65,6 +67,11 @@ void DeviceRates::measure(const std::string& kernel, const std::string& shape,
   std::fflush(stdout);
 }
 
+std::vector<DType> DeviceRates::types() const {
+  if (device_.kind == Device::Kind::kCuda) return {kFloat32, kBFloat16};
+  return {kFloat32};
+}
+
 Array DeviceRates::random(const Shape& shape, DType dtype) const {
   constexpr int64_t kDifferent = 1 << 18;  // then they come again
   const RandomStream stream{1, 1};
@@ -81,15 +88,17 @@ Array DeviceRates::random(const Shape& shape, DType dtype) const {
       halves.push_back(static_cast<uint16_t>(bits >> 16));
     }
   }
-  const int64_t size = size_of(dtype);
-  const char* const from = dtype == kBFloat16 ? reinterpret_cast<const char*>(halves.data())
-                                              : reinterpret_cast<const char*>(numbers.data());
-  Array values = Array::empty(shape, dtype);
-  for (int64_t i = 0; i < count; i += different) {
-    std::memcpy(static_cast<char*>(values.raw()) + i * size, from,
-                static_cast<size_t>(std::min(different, count - i) * size));
-  }
-  return values.to(device_);
+  const void* const from = dtype == kBFloat16 ? static_cast<const void*>(halves.data())
+                                              : static_cast<const void*>(numbers.data());
+  Array values = Array::empty(shape, dtype, device_);
+  const int64_t all = values.bytes(), first = different * size_of(dtype);
+  on_device(device_, [&](auto on) {
+    backend::copy_from_host(on, values.raw(), from, first);
+    char* const data = static_cast<char*>(values.raw());
+    for (int64_t done = first; done < all; done *= 2)
+      backend::copy_in_order(on, data + done, data, std::min(done, all - done));
+  });
+  return values;
 }
 
 Array DeviceRates::indices(int64_t count, int64_t bound) const {

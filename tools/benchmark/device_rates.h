@@ -43,6 +43,8 @@ class DeviceRates {
   const DeviceLimits& limits() const { return limits_; }
   const DeviceSizes& sizes() const { return sizes_; }
   bool failed() const { return failed_; }
+  // What training computes in there: float32, and bfloat16 on CUDA devices.
+  std::vector<DType> types() const;
 
   // Numbers in [-1, 1), float32 or bfloat16, and int32 numbers in [0, bound), on the device.
   Array random(const Shape& shape, DType dtype = kFloat32) const;

@@ -63,45 +63,48 @@ void product_in_all_types(DeviceRates& rates, const Form& form, int64_t m, int64
   product<BFloat16>(rates, form, m, n, k, "bfloat16", rates.limits().bfloat16);
 }
 
-void linear_layer(DeviceRates& rates, int64_t in, int64_t out, bool finish) {
+double limit_of(const DeviceRates& rates, DType dtype) {
+  return dtype == kBFloat16 ? rates.limits().bfloat16 : rates.limits().float32;
+}
+
+void linear_layer(DeviceRates& rates, DType dtype, int64_t in, int64_t out, bool finish) {
   const int64_t n = rates.sizes().tokens;
   rates.measure(
       finish ? "linear, relu, dropout" : "linear", fmt::format("{} x {} x {}", n, out, in),
-      "float32",
-      {product_bytes(n, out, in, 4), product_operations(n, out, in), rates.limits().float32},
+      name_of(dtype),
+      {product_bytes(n, out, in, size_of(dtype)), product_operations(n, out, in),
+       limit_of(rates, dtype)},
       [&]() -> std::function<void()> {
-        const Array x = rates.random({n, in}), weight = rates.random({out, in}),
-                    bias = rates.random({out});
+        const Array x = rates.random({n, in}, dtype), weight = rates.random({out, in}, dtype),
+                    bias = rates.random({out}, dtype);
         backend::LinearFinish last;
         if (finish) last = {true, backend::DropoutMask::of(0.1, {1, 2})};
-        return [=, y = rates.empty({n, out})]() mutable {
+        return [=, y = rates.empty({n, out}, dtype)]() mutable {
           on_device(x.device(), [&](auto on) { backend::linear(on, y, x, weight, bias, last); });
         };
       });
 }
 
 // Sentences of one length, packed; heads are 64 wide or less.
-void attention(DeviceRates& rates, int64_t width, int64_t length, bool causal, bool backward) {
+void attention(DeviceRates& rates, DType dtype, int64_t width, int64_t length, bool causal,
+               bool backward) {
   const int64_t count = std::max<int64_t>(1, rates.sizes().tokens / length), n = count * length;
   const double products = 4.0 * static_cast<double>(n * length * width) / (causal ? 2 : 1);
   rates.measure(
-      fmt::format("attention{}{}", causal ? ", causal" : "", backward ? ", backward" : ""),
-      fmt::format("{} x {} tokens, width {}", count, length, width), "float32",
-      {static_cast<double>((backward ? 12 : 4) * n * width * 4), (backward ? 3.5 : 1) * products,
-       rates.limits().float32},
+      fmt::format("attention{}{}", causal ? ", causal" : "", backward ? ", with backward" : ""),
+      fmt::format("{} x {} tokens, width {}", count, length, width), name_of(dtype),
+      {static_cast<double>((backward ? 12 : 4) * n * width * size_of(dtype)),
+       (backward ? 3.5 : 1) * products, limit_of(rates, dtype)},
       [&]() -> std::function<void()> {
         std::vector<int32_t> offsets;
         for (int64_t i = 0; i <= count; ++i) offsets.push_back(static_cast<int32_t>(i * length));
-        Tensor query(rates.random({n, width})), key(rates.random({n, width})),
-            value(rates.random({n, width}));
-        const Tensor upstream(rates.random({n, width}));
+        Tensor query(rates.random({n, width}, dtype)), key(rates.random({n, width}, dtype)),
+            value(rates.random({n, width}, dtype));
+        const Tensor upstream(rates.random({n, width}, dtype));
         if (backward) {
           for (Tensor* tensor : {&query, &key, &value}) tensor->set_needs_grad();
         }
-        const AttentionOptions options{.heads = std::max<int64_t>(1, width / 64),
-                                       .causal = causal,
-                                       .dropout = 0.1,
-                                       .training = true};
+        const AttentionOptions options{.heads = std::max<int64_t>(1, width / 64), .causal = causal};
         return [=]() mutable {
           const Tensor output =
               packed_attention(query, offsets, key, value, offsets, options).output;
@@ -112,38 +115,38 @@ void attention(DeviceRates& rates, int64_t width, int64_t length, bool causal, b
       });
 }
 
-void cross_entropy(DeviceRates& rates) {
+void cross_entropy(DeviceRates& rates, DType dtype) {
   const int64_t n = std::min<int64_t>(rates.sizes().tokens, 8192), v = rates.sizes().vocabulary;
-  rates.measure("cross entropy, gradient", fmt::format("{} x {}", n, v), "float32",
-                {static_cast<double>(2 * n * v * 4), 0, 0}, [&]() -> std::function<void()> {
-                  const Array logits = rates.random({n, v}), targets = rates.indices(n, v);
-                  return [=, dlogits = rates.empty({n, v})]() mutable {
-                    on_device(logits.device(), [&](auto on) {
-                      backend::cross_entropy(on, dlogits, logits, targets,
-                                             {.label_smoothing = 0.1});
-                    });
-                  };
-                });
+  rates.measure(
+      "cross entropy, gradient", fmt::format("{} x {}", n, v), name_of(dtype),
+      {static_cast<double>(2 * n * v * size_of(dtype)), 0, 0}, [&]() -> std::function<void()> {
+        const Array logits = rates.random({n, v}, dtype), targets = rates.indices(n, v);
+        return [=, dlogits = rates.empty({n, v}, dtype)]() mutable {
+          on_device(logits.device(), [&](auto on) {
+            backend::cross_entropy(on, dlogits, logits, targets, {.label_smoothing = 0.1});
+          });
+        };
+      });
 }
 
-void linear_cross_entropy(DeviceRates& rates, int64_t width) {
+void linear_cross_entropy(DeviceRates& rates, DType dtype, int64_t width) {
   const int64_t n = rates.sizes().tokens, v = rates.sizes().vocabulary;
-  rates.measure("linear cross entropy, gradients", fmt::format("{} x {} x {}", n, v, width),
-                "float32",
-                {static_cast<double>(2 * (n + v) * width * 4), 3 * product_operations(n, v, width),
-                 rates.limits().float32},
-                [&]() -> std::function<void()> {
-                  const Array x = rates.random({n, width}), weight = rates.random({v, width}),
-                              targets = rates.indices(n, v);
-                  backend::LinearCrossEntropyGradients gradients{rates.empty({n, width}),
-                                                                 rates.empty({v, width}), Array()};
-                  return [=]() mutable {
-                    on_device(x.device(), [&](auto on) {
-                      backend::linear_cross_entropy(on, gradients, x, weight, Array(), targets,
-                                                    {.label_smoothing = 0.1});
-                    });
-                  };
-                });
+  rates.measure(
+      "linear cross entropy, gradients", fmt::format("{} x {} x {}", n, v, width), name_of(dtype),
+      {static_cast<double>(2 * (n + v) * width * size_of(dtype)),
+       3 * product_operations(n, v, width), limit_of(rates, dtype)},
+      [&]() -> std::function<void()> {
+        const Array x = rates.random({n, width}, dtype), weight = rates.random({v, width}, dtype),
+                    targets = rates.indices(n, v);
+        backend::LinearCrossEntropyGradients gradients{rates.empty({n, width}, dtype),
+                                                       rates.empty({v, width}, dtype), Array()};
+        return [=]() mutable {
+          on_device(x.device(), [&](auto on) {
+            backend::linear_cross_entropy(on, gradients, x, weight, Array(), targets,
+                                          {.label_smoothing = 0.1});
+          });
+        };
+      });
 }
 
 }  // namespace
@@ -160,26 +163,32 @@ void rate_products(DeviceRates& rates) {
       product_in_all_types(rates, kForms[1], n, in, out);
       product_in_all_types(rates, kForms[2], out, in, n);
     }
-    linear_layer(rates, width, width, false);
-    linear_layer(rates, width, 4 * width, true);
+    for (const DType dtype : rates.types()) {
+      linear_layer(rates, dtype, width, width, false);
+      linear_layer(rates, dtype, width, 4 * width, true);
+    }
   }
   backend::time_gemm_algorithms(false);
 }
 
 void rate_attention(DeviceRates& rates) {
   for (const int64_t width : rates.sizes().widths) {
-    for (const int64_t length : {32, 128, 512}) {
-      for (const bool causal : {false, true}) {
-        attention(rates, width, length, causal, false);
-        attention(rates, width, length, causal, true);
+    for (const DType dtype : rates.types()) {
+      for (const int64_t length : {32, 128, 512}) {
+        for (const bool causal : {false, true}) {
+          attention(rates, dtype, width, length, causal, false);
+          attention(rates, dtype, width, length, causal, true);
+        }
       }
     }
   }
 }
 
 void rate_losses(DeviceRates& rates) {
-  cross_entropy(rates);
-  for (const int64_t width : rates.sizes().widths) linear_cross_entropy(rates, width);
+  for (const DType dtype : rates.types()) {
+    cross_entropy(rates, dtype);
+    for (const int64_t width : rates.sizes().widths) linear_cross_entropy(rates, dtype, width);
+  }
 }
 
 }  // namespace gs

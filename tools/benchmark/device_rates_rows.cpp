@@ -14,65 +14,56 @@
 namespace gs {
 namespace {
 
-// A kernel over (tokens, width) that moves that many bytes for each element.
+// A kernel over (tokens, width) that reads or writes that many such arrays.
 struct TokenRows {
-  TokenRows(DeviceRates& to, int64_t of_width)
-      : rates(to), n(to.sizes().tokens), width(of_width), shape{n, of_width} {}
+  TokenRows(DeviceRates& to, int64_t of_width, DType type)
+      : rates(to), n(to.sizes().tokens), width(of_width), dtype(type), shape{n, of_width} {}
 
   template <typename Prepare>
-  void measure(const char* kernel, int64_t bytes, const Prepare& prepare,
-               const char* type = "float32") const {
-    rates.measure(kernel, fmt::format("{} x {}", n, width), type,
-                  {static_cast<double>(bytes * n * width), 0, 0},
+  void measure(const char* kernel, int64_t arrays, const Prepare& prepare) const {
+    rates.measure(kernel, fmt::format("{} x {}", n, width), name_of(dtype),
+                  {static_cast<double>(arrays * size_of(dtype) * n * width), 0, 0},
                   [&]() -> std::function<void()> { return prepare(); });
   }
+  Array random() const { return rates.random(shape, dtype); }
+  Array empty() const { return rates.empty(shape, dtype); }
 
   DeviceRates& rates;
   int64_t n, width;
+  DType dtype;
   Shape shape;
 };
 
-const backend::DropoutMask kDropout = backend::DropoutMask::of(0.1, {1, 2});
-
-void elements(const TokenRows& rows, DType dtype) {
-  DeviceRates& rates = rows.rates;
-  const int64_t size = size_of(dtype);
-  rows.measure(
-      "scale", 2 * size,
-      [&] {
-        return [x = rates.random(rows.shape, dtype), y = rates.empty(rows.shape, dtype)]() mutable {
-          on_device(x.device(), [&](auto on) { backend::scale(on, y, x, 2); });
-        };
-      },
-      name_of(dtype));
-  rows.measure(
-      "accumulate", 3 * size,
-      [&] {
-        return
-            [x = rates.random(rows.shape, dtype), y = rates.random(rows.shape, dtype)]() mutable {
-              on_device(x.device(), [&](auto on) { backend::accumulate(on, y, x); });
-            };
-      },
-      name_of(dtype));
+void for_all_rows(DeviceRates& rates, void (*body)(const TokenRows&)) {
+  for (const int64_t width : rates.sizes().widths)
+    for (const DType dtype : rates.types()) body(TokenRows(rates, width, dtype));
 }
 
+const backend::DropoutMask kDropout = backend::DropoutMask::of(0.1, {1, 2});
+
 void elements(const TokenRows& rows) {
-  DeviceRates& rates = rows.rates;
-  elements(rows, kFloat32);
-  if (rates.device().kind == Device::Kind::kCuda) elements(rows, kBFloat16);
-  rows.measure("dropout", 8, [&] {
-    return [x = rates.random(rows.shape), y = rates.empty(rows.shape)]() mutable {
+  rows.measure("scale", 2, [&] {
+    return [x = rows.random(), y = rows.empty()]() mutable {
+      on_device(x.device(), [&](auto on) { backend::scale(on, y, x, 2); });
+    };
+  });
+  rows.measure("accumulate", 3, [&] {
+    return [x = rows.random(), y = rows.random()]() mutable {
+      on_device(x.device(), [&](auto on) { backend::accumulate(on, y, x); });
+    };
+  });
+  rows.measure("dropout", 2, [&] {
+    return [x = rows.random(), y = rows.empty()]() mutable {
       on_device(x.device(), [&](auto on) { backend::dropout(on, y, x, kDropout); });
     };
   });
-  rows.measure("x + dropout(branch)", 12, [&] {
-    return [x = rates.random(rows.shape), branch = rates.random(rows.shape),
-            y = rates.empty(rows.shape)]() mutable {
+  rows.measure("x + dropout(branch)", 3, [&] {
+    return [x = rows.random(), branch = rows.random(), y = rows.empty()]() mutable {
       on_device(x.device(), [&](auto on) { backend::residual(on, y, x, branch, kDropout); });
     };
   });
-  rows.measure("permute", 8, [&] {
-    return [x = rates.random(rows.shape), y = rates.empty({rows.width, rows.n})]() mutable {
+  rows.measure("permute", 2, [&] {
+    return [x = rows.random(), y = rows.rates.empty({rows.width, rows.n}, rows.dtype)]() mutable {
       on_device(x.device(), [&](auto on) { backend::permute(on, y, x, std::array{1, 0}); });
     };
   });
@@ -80,13 +71,13 @@ void elements(const TokenRows& rows) {
 
 struct Norm {
   explicit Norm(const TokenRows& rows)
-      : x(rows.rates.random(rows.shape)),
-        branch(rows.rates.random(rows.shape)),
-        dy(rows.rates.random(rows.shape)),
+      : x(rows.random()),
+        branch(rows.random()),
+        dy(rows.random()),
         weight(rows.rates.random({rows.width})),
         bias(rows.rates.random({rows.width})),
-        y(rows.rates.empty(rows.shape)),
-        sum(rows.rates.empty(rows.shape)),
+        y(rows.empty()),
+        sum(rows.empty()),
         statistics(rows.rates.empty({rows.n, 2})) {}
 
   void forward() {
@@ -98,8 +89,8 @@ struct Norm {
 };
 
 void norms(const TokenRows& rows) {
-  rows.measure("layer norm", 8, [&] { return [norm = Norm(rows)]() mutable { norm.forward(); }; });
-  rows.measure("layer norm of x + dropout(branch)", 16, [&] {
+  rows.measure("layer norm", 2, [&] { return [norm = Norm(rows)]() mutable { norm.forward(); }; });
+  rows.measure("layer norm of x + dropout(branch)", 4, [&] {
     return [norm = Norm(rows)]() mutable {
       on_device(norm.x.device(), [&](auto on) {
         backend::residual_layer_norm(on, norm.y, norm.sum, norm.statistics, norm.x, norm.branch,
@@ -109,7 +100,7 @@ void norms(const TokenRows& rows) {
   });
   for (const bool residual : {false, true}) {
     rows.measure(residual ? "layer norm of x + dropout(branch), backward" : "layer norm, backward",
-                 residual ? 16 : 12, [&] {
+                 residual ? 4 : 3, [&] {
                    Norm norm(rows);
                    norm.forward();
                    backend::NormGradients gradients{norm.y, Array::like(norm.weight),
@@ -127,16 +118,14 @@ void norms(const TokenRows& rows) {
 }
 
 void softmaxes(const TokenRows& rows) {
-  DeviceRates& rates = rows.rates;
   const Rows form{rows.n, rows.width, 1};
-  rows.measure("softmax", 8, [&] {
-    return [x = rates.random(rows.shape), y = rates.empty(rows.shape), form]() mutable {
+  rows.measure("softmax", 2, [&] {
+    return [x = rows.random(), y = rows.empty(), form]() mutable {
       on_device(x.device(), [&](auto on) { backend::softmax(on, y, x, form); });
     };
   });
-  rows.measure("softmax, backward", 12, [&] {
-    return [y = rates.random(rows.shape), dy = rates.random(rows.shape),
-            dx = rates.empty(rows.shape), form]() mutable {
+  rows.measure("softmax, backward", 3, [&] {
+    return [y = rows.random(), dy = rows.random(), dx = rows.empty(), form]() mutable {
       on_device(y.device(), [&](auto on) { backend::softmax_backward(on, dx, y, dy, form); });
     };
   });
@@ -144,39 +133,38 @@ void softmaxes(const TokenRows& rows) {
 
 }  // namespace
 
-void rate_elements(DeviceRates& rates) {
-  for (const int64_t width : rates.sizes().widths) elements(TokenRows(rates, width));
-}
+void rate_elements(DeviceRates& rates) { for_all_rows(rates, elements); }
 
 void rate_rows(DeviceRates& rates) {
-  for (const int64_t width : rates.sizes().widths) {
-    norms(TokenRows(rates, width));
-    softmaxes(TokenRows(rates, width));
-  }
+  for_all_rows(rates, norms);
+  for_all_rows(rates, softmaxes);
 }
 
 void rate_embeddings(DeviceRates& rates) {
-  const int64_t n = rates.sizes().tokens, v = rates.sizes().vocabulary;
-  for (const int64_t width : rates.sizes().widths) {
-    const std::string shape = fmt::format("{} of {} x {}", n, v, width);
-    rates.measure("embedding", shape, "float32", {static_cast<double>(2 * n * width * 4), 0, 0},
-                  [&]() -> std::function<void()> {
-                    return [y = rates.empty({n, width}), weight = rates.random({v, width}),
-                            indices = rates.indices(n, v)]() mutable {
-                      on_device(y.device(),
-                                [&](auto on) { backend::embedding(on, y, weight, indices); });
-                    };
-                  });
-    rates.measure("embedding, backward", shape, "float32",
-                  {static_cast<double>((n + v) * width * 4), 0, 0}, [&]() -> std::function<void()> {
-                    return [dweight = rates.empty({v, width}), dy = rates.random({n, width}),
-                            indices = rates.indices(n, v)]() mutable {
-                      on_device(dy.device(), [&](auto on) {
-                        backend::embedding_backward(on, dweight, dy, indices, std::nullopt);
-                      });
-                    };
-                  });
-  }
+  for_all_rows(rates, [](const TokenRows& rows) {
+    DeviceRates& to = rows.rates;
+    const int64_t n = rows.n, v = to.sizes().vocabulary, size = size_of(rows.dtype);
+    const Shape table{v, rows.width};
+    const std::string shape = fmt::format("{} of {} x {}", n, v, rows.width);
+    to.measure(
+        "embedding", shape, name_of(rows.dtype),
+        {static_cast<double>(2 * n * rows.width * size), 0, 0}, [&]() -> std::function<void()> {
+          return [y = rows.empty(), weight = to.random(table, rows.dtype),
+                  indices = to.indices(n, v)]() mutable {
+            on_device(y.device(), [&](auto on) { backend::embedding(on, y, weight, indices); });
+          };
+        });
+    to.measure("embedding, backward", shape, name_of(rows.dtype),
+               {static_cast<double>((n + v) * rows.width * size), 0, 0},
+               [&]() -> std::function<void()> {
+                 return [dweight = to.empty(table, rows.dtype), dy = rows.random(),
+                         indices = to.indices(n, v)]() mutable {
+                   on_device(dy.device(), [&](auto on) {
+                     backend::embedding_backward(on, dweight, dy, indices, std::nullopt);
+                   });
+                 };
+               });
+  });
 }
 
 // Over about as many parameters as a model of that width has in its table and six layers.
