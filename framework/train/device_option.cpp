@@ -26,7 +26,10 @@ Device DeviceOption::device() const {
         "--device: {} is wanted, and this build has no CUDA; use cpu, or build with "
         "-DGS_WITH_CUDA=ON",
         text_);
-  check(count > 0, "--device: {} is wanted, and no CUDA device is visible; use cpu", text_);
+  if constexpr (kWithCuda) {
+    if (count == 0)
+      fail("--device: {} is wanted, and {}", text_, backend::no_device_reason(Cuda{device.index}));
+  }
   check(device.index < count,
         "--device: {} is wanted, and the visible CUDA devices are cuda:0 to cuda:{}; use one of "
         "them",

@@ -3,6 +3,8 @@
 #include <array>
 #include <mutex>
 
+#include "framework/backend/device_title.h"
+
 namespace gs::backend {
 namespace {
 
@@ -47,7 +49,7 @@ cudaStream_t stream_of(Cuda device) {
   DeviceState& state = state_of(device.index);
   if (current != device.index) {
     const int count = device_count(device);
-    check(count > 0, "device cuda:{}: no CUDA device is visible; use cpu", device.index);
+    if (count == 0) fail("device cuda:{}: {}", device.index, no_device_reason(device));
     check(device.index >= 0 && device.index < count,
           "device cuda:{}: the visible CUDA devices are cuda:0 to cuda:{}; use one of them",
           device.index, count - 1);
