@@ -11,7 +11,10 @@ build=(
 )
 tests=(libgtest-dev libgmock-dev libbenchmark-dev python3 python3-h5py python3-numpy)
 race=(clang-14 libclang-rt-14-dev libomp-14-dev)
-checks=(clang-format-14 clang-tidy-14 libomp-14-dev)
+checks=(
+  clang-format-14 clang-tidy-14 libomp-14-dev
+  ccache  # most objects of the build "emulate" are those of "test"
+)
 
 usage() {
   cat <<EOF
