@@ -17,8 +17,8 @@ Installs what is missing (Debian 12), builds, and runs all tests in parallel.
                    CUDA Toolkit's headers are
     race           clang's thread sanitizer, for missing barriers and races in CUDA kernels, which
                    run on the CPU; give --cuda: all else is slow there and says nothing new
-  --cuda           with emulate, sanitize and race: only what uses the emulated device, once in each
-                   mode of the emulation that finds other mistakes
+  --cuda           with emulate and race: only what uses the emulated device, once in each mode of
+                   the emulation that finds other mistakes
 
   tools/test.sh -R ops/          only the tests of the operations
   tools/test.sh --rerun-failed   only those that failed last time
@@ -40,6 +40,10 @@ while [[ $# -gt 0 ]]; do
     *) break ;;
   esac
 done
+
+if [[ $cuda == yes && $preset != emulate && $preset != race ]]; then
+  echo "test.sh: --cuda: goes with --preset emulate or race, got $preset" >&2 && exit 2
+fi
 
 packages=(--tests)
 if [[ $preset == race ]]; then packages+=(--race); fi
