@@ -1,11 +1,12 @@
 // Products, and what is made of them: attention, and the loss of the output layer.
+#include <cmath>
 #include <type_traits>
 
+#include "framework/backend/attention.h"
 #include "framework/backend/cross_entropy.h"
 #include "framework/backend/gemm.h"
 #include "framework/backend/linear.h"
 #include "framework/backend/linear_cross_entropy.h"
-#include "framework/ops/attention.h"
 #include "tools/benchmark/device_rates.h"
 
 namespace gs {
@@ -86,31 +87,60 @@ void linear_layer(DeviceRates& rates, DType dtype, int64_t in, int64_t out, bool
 }
 
 // Sentences of one length, packed; heads are 64 wide or less.
+struct Attention {
+  Attention(const DeviceRates& rates, DType dtype, int64_t rows, int64_t width, int64_t length,
+            bool causal) {
+    for (Array* array : {&inputs.query, &inputs.key, &inputs.value, &dy})
+      *array = rates.random({rows, width}, dtype);
+    for (Array* array : {&results.output, &gradients.dquery, &gradients.dkey, &gradients.dvalue})
+      *array = rates.empty({rows, width}, dtype);
+    plan.heads = std::max<int64_t>(1, width / 64);
+    plan.width = plan.value_width = width / plan.heads;
+    plan.causal = causal;
+    plan.scale = 1 / std::sqrt(static_cast<double>(plan.width));
+    for (int64_t at = 0; at < rows; at += length) {
+      plan.sequences.push_back({at, length, at, length, plan.weights, length});
+      plan.weights += plan.heads * length * length;
+    }
+    on_device(rates.device(), [&](auto on) {
+      if (backend::attention_keeps_weights(on)) {
+        results.weights = rates.empty({plan.weights}, dtype);
+      } else {
+        results.statistics = rates.empty({rows, plan.heads * 2});
+      }
+      backend::place_sequences(on, plan);
+    });
+    forward();
+  }
+
+  void forward() {
+    on_device(dy.device(), [&](auto on) { backend::attention(on, results, inputs, plan); });
+  }
+  void backward() {
+    on_device(dy.device(), [&](auto on) {
+      backend::attention_backward(on, gradients, dy, Array(), inputs, results, plan);
+    });
+  }
+
+  backend::AttentionPlan plan;
+  backend::AttentionInputs inputs;
+  backend::AttentionResults results;
+  backend::AttentionGradients gradients;
+  Array dy;
+};
+
 void attention(DeviceRates& rates, DType dtype, int64_t width, int64_t length, bool causal,
                bool backward) {
   const int64_t count = std::max<int64_t>(1, rates.sizes().tokens / length), n = count * length;
   const double products = 4.0 * static_cast<double>(n * length * width) / (causal ? 2 : 1);
   rates.measure(
-      fmt::format("attention{}{}", causal ? ", causal" : "", backward ? ", with backward" : ""),
+      fmt::format("attention{}{}", causal ? ", causal" : "", backward ? ", backward" : ""),
       fmt::format("{} x {} tokens, width {}", count, length, width), name_of(dtype),
-      {static_cast<double>((backward ? 12 : 4) * n * width * size_of(dtype)),
-       (backward ? 3.5 : 1) * products, limit_of(rates, dtype)},
+      {static_cast<double>((backward ? 8 : 4) * n * width * size_of(dtype)),
+       (backward ? 2.5 : 1) * products, limit_of(rates, dtype)},
       [&]() -> std::function<void()> {
-        std::vector<int32_t> offsets;
-        for (int64_t i = 0; i <= count; ++i) offsets.push_back(static_cast<int32_t>(i * length));
-        Tensor query(rates.random({n, width}, dtype)), key(rates.random({n, width}, dtype)),
-            value(rates.random({n, width}, dtype));
-        const Tensor upstream(rates.random({n, width}, dtype));
-        if (backward) {
-          for (Tensor* tensor : {&query, &key, &value}) tensor->set_needs_grad();
-        }
-        const AttentionOptions options{.heads = std::max<int64_t>(1, width / 64), .causal = causal};
-        return [=]() mutable {
-          const Tensor output =
-              packed_attention(query, offsets, key, value, offsets, options).output;
-          if (!backward) return;
-          output.backward(upstream);
-          for (Tensor* tensor : {&query, &key, &value}) tensor->clear_gradient();
+        return [it = Attention(rates, dtype, n, width, length, causal), backward]() mutable {
+          backward ? it.backward() : it.forward();
         };
       });
 }
