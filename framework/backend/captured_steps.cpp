@@ -42,9 +42,13 @@ void CapturedSteps::run(std::vector<int64_t> key, const std::function<void()>& w
   const PoolInUse in_use(device_, pool_.get());
   key.push_back(static_cast<int64_t>(generator_.state().seed));  // recordings hold it as it was
   Step& step = step_of(std::move(key));
-  if (step.recording == nullptr && step.has_run && !refused_) record(step, work);
+  if (step.recording == nullptr && step.recordable && !refused_) record(step, work);
   if (step.recording != nullptr) return replay(step);
-  work();
+  const std::string obstacle =
+      on_device(device_, [&](auto on) { return backend::rehearse_work(on, work); });
+  // The first run may bring to the device what the others find there.
+  if (!obstacle.empty() && step.has_run) record_no_more(obstacle);
+  step.recordable = obstacle.empty();
   step.has_run = true;
 }
 
@@ -66,15 +70,29 @@ CapturedSteps::Step& CapturedSteps::step_of(std::vector<int64_t> key) {
 }
 
 void CapturedSteps::record(Step& step, const std::function<void()>& work) {
+  bool has_ended = false;
   try {
     const RelativeStreams streams(generator_, static_cast<const uint64_t*>(first_stream_.data()));
-    step.recording = on_device(device_, [&](auto on) { return backend::record_work(on, work); });
+    step.recording = on_device(device_, [&](auto on) {
+      return backend::record_work(on, [&] {
+        work();
+        has_ended = true;
+      });
+    });
     step.draws = streams.drawn();
   } catch (const std::exception& error) {
-    refused_ = true;
-    std::fprintf(stderr, "gradstone: steps on %s are not recorded, which makes them slower: %s\n",
-                 device_.text().c_str(), error.what());
+    // Half of a step cannot be taken back: gradients, say, that no device will compute.
+    if (!has_ended) throw;
+    record_no_more(error.what());
   }
+}
+
+void CapturedSteps::record_no_more(const std::string& reason) {
+  if (!refused_) {
+    std::fprintf(stderr, "gradstone: steps on %s are not recorded, which makes them slower: %s\n",
+                 device_.text().c_str(), reason.c_str());
+  }
+  refused_ = true;
 }
 
 void CapturedSteps::replay(const Step& step) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "framework/backend/memory.h"
@@ -19,8 +20,9 @@ namespace gs {
 // come from a pool that all recorded steps share; nothing else gets its memory while this lives,
 // but the next step may overwrite it. A step cannot read from the device. It may run once more on
 // the host when it is recorded, and does not run there when it is replayed; the random numbers are
-// those that it would have drawn. Where a step cannot be recorded, a note says why, once, and all
-// that are not recorded yet run as they are.
+// those that it would have drawn. Where a step cannot be recorded, which shows in its runs before,
+// a note says why, once, and all that are not recorded yet run as they are. Other threads must
+// leave the device alone meanwhile, since their work would be recorded with a step's.
 class CapturedSteps {
  public:
   // Keeps at most `most` keys, those used last.
@@ -36,7 +38,7 @@ class CapturedSteps {
  private:
   struct Step {
     std::vector<int64_t> key;
-    bool has_run = false;
+    bool has_run = false, recordable = false;
     std::shared_ptr<void> recording = nullptr;
     uint64_t draws = 0;  // streams of the generator in one run
   };
@@ -44,6 +46,7 @@ class CapturedSteps {
   Step& step_of(std::vector<int64_t> key);
   void record(Step& step, const std::function<void()>& work);
   void replay(const Step& step);
+  void record_no_more(const std::string& reason);
 
   Device device_;
   int64_t most_;
@@ -56,6 +59,10 @@ class CapturedSteps {
 };
 
 namespace backend {
+
+// Calls `work`; returns why it cannot be recorded, or nothing if it can.
+std::string rehearse_work(Cpu, const std::function<void()>& work);
+std::string rehearse_work(Cuda, const std::function<void()>& work);
 
 // Calls `work` and records what it asks of the device, which does nothing yet; an error in `work`
 // is passed on. Null on the CPU, which records nothing and does not call it.

@@ -26,6 +26,15 @@ TEST(Array, HandlesShareMemoryAndCopiesDoNot) {
   EXPECT_TRUE(copy.sole());
 }
 
+TEST(Array, TheHostMayWriteWhereItWasCopiedFrom) {
+  test::for_each_device([](Device device) {
+    Array host = Array::of<float>({3}, {1, 2, 3});
+    const Array copy = host.to(device);
+    host.data<float>()[0] = 9;
+    EXPECT_EQ(copy.values<float>(), (std::vector<float>{1, 2, 3}));
+  });
+}
+
 TEST(Array, RefusesWrongUse) {
   const Array a = Array::of<float>({2, 2}, {1, 2, 3, 4});
   EXPECT_EQ(test::error_of([&] { (void)a.data<double>(); }),

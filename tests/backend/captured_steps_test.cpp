@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "framework/backend/array.h"
+#include "framework/backend/delayed_values.h"
 #include "framework/backend/scale.h"
 #include "framework/backend/store.h"
 
@@ -187,6 +188,61 @@ TEST(CapturedSteps, RunAsTheyAreWhatCannotBeRecorded) {
   }
 }
 
+// What the host's part of a step has done could not be taken back.
+TEST(CapturedSteps, BreakOffNoStepThatCannotBeRecorded) {
+  for (const Device device : devices()) {
+    CapturedSteps steps(device);
+    Array x = on(device, {1, 2});
+    int begun = 0, ended = 0;
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 4; ++i) {
+      steps.run({}, [&] {
+        ++begun;
+        x.values<float>();
+        ++ended;
+      });
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr().empty(), !records(device));
+    EXPECT_EQ(begun, 4);
+    EXPECT_EQ(ended, 4);
+  }
+}
+
+TEST(CapturedSteps, TheFirstRunMayReadAndWrite) {
+  for (const Device device : devices()) {
+    CapturedSteps steps(device);
+    Array x = on(device, {1, 2}), y = Array::like(x), factors;
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 5; ++i) {
+      steps.run({}, [&] {
+        if (!factors.defined()) factors = on(device, {3, 5});
+        scale(y, factors, 2);
+        scale(x, y, 0.5);
+      });
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    EXPECT_EQ(x.values<float>(), (std::vector<float>{3, 5}));
+    EXPECT_EQ(steps.recorded(), records(device) ? 1 : 0);
+  }
+}
+
+TEST(CapturedSteps, WaitsAreNotRecorded) {
+  for (const Device device : devices()) {
+    CapturedSteps steps(device);
+    DelayedValues values(device, 1, 1);
+    const Array number = Array::full({1}, 3, kFloat64, device);
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 3; ++i) {
+      steps.run({}, [&] {
+        values.push(number);
+        EXPECT_EQ(values.wait(), std::vector<double>{3});
+      });
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr().empty(), !records(device));
+    EXPECT_EQ(steps.recorded(), 0);
+  }
+}
+
 TEST(CapturedSteps, ErrorsOfAStepArePassedOn) {
   for (const Device device : devices()) {
     CapturedSteps steps(device);
@@ -195,6 +251,25 @@ TEST(CapturedSteps, ErrorsOfAStepArePassedOn) {
     EXPECT_THROW(steps.run({}, work), Error);
     Array x = on(device, {1}), y = Array::like(x);
     for (int i = 0; i < 3; ++i) steps.run({}, [&] { scale(y, x, 3); });
+    EXPECT_EQ(y.values<float>(), std::vector<float>{3});
+    EXPECT_EQ(steps.recorded(), records(device) ? 1 : 0);
+  }
+}
+
+// Also while the step is recorded: to run it once more would do half of it twice.
+TEST(CapturedSteps, ErrorsWhileRecordingArePassedOn) {
+  for (const Device device : devices()) {
+    CapturedSteps steps(device);
+    Array x = on(device, {1}), y = Array::like(x);
+    int calls = 0;
+    const auto work = [&] {
+      scale(y, x, 3);
+      if (++calls == 2) fail("step: is not possible");
+    };
+    steps.run({}, work);
+    EXPECT_THROW(steps.run({}, work), Error);
+    EXPECT_EQ(calls, 2);
+    for (int i = 0; i < 3; ++i) steps.run({}, work);
     EXPECT_EQ(y.values<float>(), std::vector<float>{3});
     EXPECT_EQ(steps.recorded(), records(device) ? 1 : 0);
   }

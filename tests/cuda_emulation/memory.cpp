@@ -106,21 +106,8 @@ cudaError_t copy_async(const Rows& rows, cudaMemcpyKind kind, cudaStream_t strea
   const Lock lock;
   if (rows.width == 0 || rows.height == 0) return cudaSuccess;
   if (const cudaError_t status = check_kind(rows, kind)) return status;
-  const bool captured = stream_or_default(stream)->capture != nullptr;
-  const bool to_device = on_device(rows.to, 1), from_device = on_device(rows.from, 1);
-  // Pageable memory is staged before the call returns, and reached before it returns.
-  if (!from_device && !pinned(rows.from) && !captured) {
-    const auto staged =
-        std::make_shared<std::vector<char>>(rows.from, rows.from + rows.from_bytes());
-    return enqueue(stream, WorkKind::kCopy, [rows, staged] {
-      Rows from_stage = rows;
-      from_stage.from = staged->data();
-      from_stage.copy();
-    });
-  }
-  const cudaError_t status = enqueue(stream, WorkKind::kCopy, [rows] { rows.copy(); });
-  if (!to_device && !pinned(rows.to) && !captured) drain(*stream_or_default(stream));
-  return status;
+  // Nothing promises that pageable memory is staged, or reached, before the call returns.
+  return enqueue(stream, WorkKind::kCopy, [rows] { rows.copy(); });
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include <limits>
 
 #include "framework/backend/captured_steps.h"
+#include "framework/ops/arithmetic.h"
+#include "framework/ops/reduce.h"
+#include "framework/ops/unary.h"
 #include "framework/optim/adam.h"
 #include "framework/optim/clip.h"
 #include "tests/support/devices.h"
@@ -165,6 +168,27 @@ TEST(ClippedStep, RecordedIsTheSameBitForBit) {
     EXPECT_EQ(adam.steps(), 8);
     EXPECT_EQ(adam.skipped_steps(), 2);
     EXPECT_EQ(steps.replays(), device == Device::cpu() ? 0 : 9);
+  });
+}
+
+// A step that the host directs cannot be recorded, and is not spoilt by a try.
+TEST(ClippedStep, OthersRunAsTheyAreAmongRecordedSteps) {
+  test::for_each_device([](Device device) {
+    Pair pair(device), expected(device);
+    Adam adam(pair, kConfig), eager(expected, kConfig);
+    CapturedSteps steps(device);
+    const auto step = [](Pair& model, Adam& optimizer) {
+      (sum(square(model.weight)) + sum(square(model.bias))).backward();
+      optimizer.step();
+    };
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 4; ++i) {
+      steps.run({}, [&] { step(pair, adam); });
+      step(expected, eager);
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr().empty(), device == Device::cpu());
+    EXPECT_EQ(pair.values(), expected.values());
+    EXPECT_EQ(adam.steps(), 4);
   });
 }
 

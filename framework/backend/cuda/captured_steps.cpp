@@ -1,16 +1,32 @@
 #include "framework/backend/captured_steps.h"
 
-#include <exception>
+#include <utility>
 
+#include "framework/backend/cuda/recording.h"
 #include "framework/backend/cuda/runtime.h"
 
 namespace gs::backend {
 namespace {
 
-// Records the stream in the end, too, if the work throws.
+thread_local std::string* obstacle = nullptr;  // of the rehearsal that is on
+
+class Rehearsal {
+ public:
+  explicit Rehearsal(std::string& found) : before_(std::exchange(obstacle, &found)) {}
+  ~Rehearsal() { obstacle = before_; }
+  Rehearsal(const Rehearsal&) = delete;
+  Rehearsal& operator=(const Rehearsal&) = delete;
+
+ private:
+  std::string* before_;
+};
+
+// Ends the recording of the stream, too, if the work throws.
 class Capture {
  public:
   explicit Capture(Cuda device) : stream_(stream_of(device)) {
+    // Nothing that runs may still use memory that is given back to the system meanwhile.
+    check_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
     // Relaxed, so that this thread may allocate memory where the pool has too little.
     check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed),
                "cudaStreamBeginCapture");
@@ -40,6 +56,18 @@ class Capture {
 };
 
 }  // namespace
+
+void refuse_in_recording(const char* reason) {
+  check(!capturing(), "{}", reason);
+  if (obstacle != nullptr && obstacle->empty()) *obstacle = reason;
+}
+
+std::string rehearse_work(Cuda, const std::function<void()>& work) {
+  std::string found;
+  const Rehearsal rehearsal(found);
+  work();
+  return found;
+}
 
 std::shared_ptr<void> record_work(Cuda device, const std::function<void()>& work) {
   Capture capture(device);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/backend/cuda/recording.h"
 #include "framework/backend/cuda/runtime.h"
 #include "framework/backend/memory_pool.h"
 
@@ -72,7 +73,8 @@ class Cache {
     }
     figures_.live -= size;
     if (pool == nullptr && !keeps_) {
-      check_cuda(cudaFreeAsync(data, stream_of(device_)), "cudaFreeAsync");
+      // Destructors call it: what is wrong with the device will be told by the next call.
+      if (cudaFreeAsync(data, stream_of(device_)) != cudaSuccess) cudaGetLastError();
       return;
     }
     figures_.cached += size;
@@ -158,8 +160,10 @@ class Cache {
     return data;
   }
 
+  // cudaFree need not wait for what still runs; while work is recorded, nothing does.
   void release_free() {
-    stream_of(device_);
+    const cudaStream_t stream = stream_of(device_);
+    if (!capturing()) check_cuda(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     for (auto& [size, blocks] : free_) {
       for (void* data : blocks) check_cuda(cudaFree(data), "cudaFree");
       figures_.cached -= size * static_cast<int64_t>(blocks.size());
@@ -180,18 +184,25 @@ class Cache {
   MemoryFigures figures_;
 };
 
-void refuse_in_recording() {
-  check(!capturing(),
-        "memory: a step that is recorded copies between host and device; keep what it needs on the "
-        "device");
-}
-
 // Never destroyed: arrays with static lifetime may outlive any other static object.
 Cache& cache_of(Cuda device) {
   static std::mutex mutex;
   static auto& caches = *new std::map<int, Cache>;
   const std::lock_guard lock(mutex);
   return caches.try_emplace(device.index, device).first->second;
+}
+
+// Whether the host's memory has been read or written when the call returns depends on the system
+// (CUDA Runtime API, "API synchronization behavior"): the stream is waited for.
+void copy_and_wait(Cuda device, void* to, const void* from, int64_t bytes, cudaMemcpyKind kind,
+                   const char* what) {
+  if (bytes == 0) return;
+  refuse_in_recording(
+      "memory: a step that is recorded copies between host and device; keep what it needs on the "
+      "device");
+  const cudaStream_t stream = stream_of(device);
+  check_cuda(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, stream), what);
+  check_cuda(cudaStreamSynchronize(stream), what);
 }
 
 }  // namespace
@@ -220,24 +231,12 @@ std::shared_ptr<MemoryPool> new_memory_pool(Cuda device) {
 
 MemoryPool* use_memory_pool(Cuda, MemoryPool* pool) { return std::exchange(pool_in_use, pool); }
 
-// The host's memory is pageable and was staged when the call returns, and all that reads the copy
-// comes later on the same stream: there is nothing to wait for.
 void copy_from_host(Cuda device, void* data, const void* host, int64_t bytes) {
-  if (bytes == 0) return;
-  refuse_in_recording();
-  check_cuda(cudaMemcpyAsync(data, host, static_cast<size_t>(bytes), cudaMemcpyHostToDevice,
-                             stream_of(device)),
-             "cudaMemcpy to the device");
+  copy_and_wait(device, data, host, bytes, cudaMemcpyHostToDevice, "cudaMemcpy to the device");
 }
 
 void copy_to_host(Cuda device, void* host, const void* data, int64_t bytes) {
-  if (bytes == 0) return;
-  refuse_in_recording();
-  const cudaStream_t stream = stream_of(device);
-  check_cuda(
-      cudaMemcpyAsync(host, data, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream),
-      "cudaMemcpy from the device");
-  check_cuda(cudaStreamSynchronize(stream), "cudaMemcpy from the device");
+  copy_and_wait(device, host, data, bytes, cudaMemcpyDeviceToHost, "cudaMemcpy from the device");
 }
 
 }  // namespace gs::backend

@@ -287,10 +287,14 @@ void choose(DeviceState& state, const Call& call, Plan& plan) {
   plan.possible = true;
 }
 
+// Not copy_to_host: it is not the step that reads.
 template <typename T>
 T first_of(const Call& call) {
   T value;
-  copy_to_host(call.device, &value, call.c, sizeof value);
+  const cudaStream_t stream = stream_of(call.device);
+  check_cuda(cudaMemcpyAsync(&value, call.c, sizeof value, cudaMemcpyDeviceToHost, stream),
+             "cudaMemcpy of a product");
+  check_cuda(cudaStreamSynchronize(stream), "cudaMemcpy of a product");
   return value;
 }
 

@@ -1,5 +1,6 @@
 #include "framework/backend/cuda/runtime.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 
@@ -46,7 +47,6 @@ int device_count(Cuda) {
 
 cudaStream_t stream_of(Cuda device) {
   thread_local int current = -1;
-  DeviceState& state = state_of(device.index);
   if (current != device.index) {
     const int count = device_count(device);
     if (count == 0) fail("device cuda:{}: {}", device.index, no_device_reason(device));
@@ -54,10 +54,10 @@ cudaStream_t stream_of(Cuda device) {
           "device cuda:{}: the visible CUDA devices are cuda:0 to cuda:{}; use one of them",
           device.index, count - 1);
     check_cuda(cudaSetDevice(device.index), "cudaSetDevice");
-    std::call_once(state.once, open, device);
+    std::call_once(state_of(device.index).once, open, device);
     current = device.index;
   }
-  return state.stream;
+  return state_of(device.index).stream;
 }
 
 bool capturing() { return is_capturing; }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "framework/backend/cuda/launch.h"
+#include "framework/backend/cuda/recording.h"
 
 namespace gs::backend {
 namespace {
@@ -24,7 +25,7 @@ void store(Cuda device, void* data, const void* host, int64_t bytes) {
   check(bytes <= kMostStoredBytes && bytes % kWordBytes == 0,
         "store: takes whole words of {} bytes up to {} bytes, got {}", kWordBytes, kMostStoredBytes,
         bytes);
-  check(!capturing(), "store: a step that is recorded would write the same numbers in each replay");
+  refuse_in_recording("store: a step that is recorded would write the same numbers in each replay");
   if (bytes == 0) return;
   Words words;
   std::memcpy(words.values, host, static_cast<size_t>(bytes));

@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "framework/backend/cuda/recording.h"
 #include "framework/backend/cuda/runtime.h"
 
 namespace gs::backend {
@@ -20,9 +21,16 @@ cudaStream_t copy_stream_of(Cuda device) {
   return stream;
 }
 
+// A replay would neither wait for the host's marks nor reach them.
+void refuse_marks() {
+  refuse_in_recording(
+      "transfer: a step that is recorded makes marks or waits; do so outside of it");
+}
+
 cudaEvent_t event_of(const Mark& mark) { return static_cast<cudaEvent_t>(mark.get()); }
 
 Mark mark_on(cudaStream_t stream) {
+  refuse_marks();
   cudaEvent_t event = nullptr;
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
   Mark mark(event, [](cudaEvent_t made) { cudaEventDestroy(made); });
@@ -31,8 +39,9 @@ Mark mark_on(cudaStream_t stream) {
 }
 
 void follow_on(cudaStream_t stream, const Mark& mark) {
-  if (mark != nullptr)
-    check_cuda(cudaStreamWaitEvent(stream, event_of(mark), 0), "cudaStreamWaitEvent");
+  if (mark == nullptr) return;
+  refuse_marks();
+  check_cuda(cudaStreamWaitEvent(stream, event_of(mark), 0), "cudaStreamWaitEvent");
 }
 
 void copy_on(cudaStream_t stream, void* to, const void* from, int64_t bytes) {
@@ -44,11 +53,12 @@ void copy_on(cudaStream_t stream, void* to, const void* from, int64_t bytes) {
 }  // namespace
 
 std::shared_ptr<void> new_pinned_memory(Cuda device, int64_t bytes) {
-  stream_of(device);
+  const cudaStream_t work = stream_of(device), copies = copy_stream_of(device);
   void* data = nullptr;
   check_cuda(cudaMallocHost(&data, static_cast<size_t>(bytes)), "cudaMallocHost");
-  return {data, [](void* pinned) {
-            cudaDeviceSynchronize();  // copies may be under way
+  return {data, [work, copies](void* pinned) {
+            cudaStreamSynchronize(work);  // copies may be under way
+            cudaStreamSynchronize(copies);
             cudaFreeHost(pinned);
           }};
 }
@@ -57,6 +67,7 @@ Mark mark(Cuda device) { return mark_on(stream_of(device)); }
 
 bool reached(Cuda device, const Mark& mark) {
   if (mark == nullptr) return true;
+  refuse_marks();
   stream_of(device);
   const cudaError_t status = cudaEventQuery(event_of(mark));
   if (status == cudaErrorNotReady) return false;
@@ -66,6 +77,7 @@ bool reached(Cuda device, const Mark& mark) {
 
 void wait_for(Cuda device, const Mark& mark) {
   if (mark == nullptr) return;
+  refuse_marks();
   stream_of(device);
   check_cuda(cudaEventSynchronize(event_of(mark)), "cudaEventSynchronize");
 }
