@@ -12,27 +12,30 @@ namespace {
 template <typename C>
 constexpr C kLowest = -std::numeric_limits<C>::infinity();
 
-// Calls body(element) for all elements of x that are this thread's.
-template <typename T, typename AnyLine, typename Body>
-__device__ void for_each_element(const AnyLine& line, const T* x, Body body) {
+// Calls body(element of each x) for all elements that are this thread's.
+template <typename AnyLine, typename Body, typename... T>
+__device__ void for_each_element(const AnyLine& line, Body body, const T*... x) {
   line.for_each([&](int64_t at, int64_t) {
-    const auto pack = load_pack<T, AnyLine::kPack>(x + at);
+    const auto take = [&](const auto&... packs) {
 #pragma unroll
-    for (int j = 0; j < AnyLine::kPack; ++j) body(load(pack.values + j));
+      for (int j = 0; j < AnyLine::kPack; ++j) body(load(packs.values + j)...);
+    };
+    take(load_pack<T, AnyLine::kPack>(x + at)...);
   });
 }
 
-// y = function(a, b), element by element; y may be a or b.
-template <typename T, typename AnyLine, typename Function>
-__device__ void write_elements(const AnyLine& line, T* y, const T* a, const T* b,
-                               Function function) {
+// y = function(element of each x); y may be an x.
+template <typename T, typename AnyLine, typename Function, typename... X>
+__device__ void write_elements(const AnyLine& line, T* y, Function function, const X*... x) {
   line.for_each([&](int64_t at, int64_t) {
-    auto pack = load_pack<T, AnyLine::kPack>(a + at);
-    const auto other = load_pack<T, AnyLine::kPack>(b + at);
+    const auto take = [&](const auto&... packs) {
+      Pack<T, AnyLine::kPack> result;
 #pragma unroll
-    for (int j = 0; j < AnyLine::kPack; ++j)
-      store(pack.values + j, function(load(pack.values + j), load(other.values + j)));
-    store_pack(y + at, pack);
+      for (int j = 0; j < AnyLine::kPack; ++j)
+        store(result.values + j, function(load(packs.values + j)...));
+      store_pack(y + at, result);
+    };
+    take(load_pack<X, AnyLine::kPack>(x + at)...);
   });
 }
 
@@ -40,7 +43,8 @@ __device__ void write_elements(const AnyLine& line, T* y, const T* a, const T* b
 template <typename T, typename AnyLine, typename C = Compute<T>>
 __device__ C finite_max(const AnyLine& line, const T* x) {
   C max = kLowest<C>;
-  for_each_element(line, x, [&](C value) { max = Larger{}(value, max); });
+  const auto take = [&](C value) { max = Larger{}(value, max); };
+  for_each_element(line, take, x);
   max = line.reduce(max, Larger{}, kLowest<C>);
   return max == kLowest<C> ? C{0} : max;
 }
@@ -48,7 +52,8 @@ __device__ C finite_max(const AnyLine& line, const T* x) {
 template <typename T, typename AnyLine, typename C = Compute<T>>
 __device__ C sum_powers(const AnyLine& line, const T* x, C max) {
   C sum = 0;
-  for_each_element(line, x, [&](C value) { sum += std::exp(value - max); });
+  const auto take = [&](C value) { sum += std::exp(value - max); };
+  for_each_element(line, take, x);
   return line.reduce(sum, Add{}, C{0});
 }
 
@@ -57,13 +62,13 @@ struct Softmax {
   using C = Compute<T>;
   T* y;
   const T* x;
-  const T* unused;
 
   template <typename AnyLine>
   __device__ void operator()(const AnyLine& line) const {
     const C max = finite_max(line, x), sum = sum_powers(line, x, max);
     const C scale = sum == 0 ? C{0} : 1 / sum;
-    write_elements(line, y, x, x, [&](C value, C) { return std::exp(value - max) * scale; });
+    const auto share = [&](C value) { return std::exp(value - max) * scale; };
+    write_elements(line, y, share, x);
   }
 };
 
@@ -72,14 +77,14 @@ struct LogSoftmax {
   using C = Compute<T>;
   T* y;
   const T* x;
-  const T* unused;
 
   template <typename AnyLine>
   __device__ void operator()(const AnyLine& line) const {
     const C max = finite_max(line, x), sum = sum_powers(line, x, max);
     const C log_sum = sum == 0 ? C{0} : std::log(sum);
     // One after the other: beside a large maximum the logarithm would vanish.
-    write_elements(line, y, x, x, [&](C value, C) { return value - max - log_sum; });
+    const auto log_share = [&](C value) { return value - max - log_sum; };
+    write_elements(line, y, log_share, x);
   }
 };
 
@@ -93,15 +98,11 @@ struct SoftmaxBackward {
   template <typename AnyLine>
   __device__ void operator()(const AnyLine& line) const {
     C sum = 0;
-    line.for_each([&](int64_t at, int64_t) {
-      const auto value = load_pack<T, AnyLine::kPack>(y + at);
-      const auto slope = load_pack<T, AnyLine::kPack>(dy + at);
-#pragma unroll
-      for (int j = 0; j < AnyLine::kPack; ++j)
-        sum += load(slope.values + j) * load(value.values + j);
-    });
+    const auto take = [&](C value, C slope) { sum += slope * value; };
+    for_each_element(line, take, y, dy);
     sum = line.reduce(sum, Add{}, C{0});
-    write_elements(line, dx, y, dy, [&](C value, C slope) { return value * (slope - sum); });
+    const auto gradient = [&](C value, C slope) { return value * (slope - sum); };
+    write_elements(line, dx, gradient, y, dy);
   }
 };
 
@@ -115,39 +116,43 @@ struct LogSoftmaxBackward {
   template <typename AnyLine>
   __device__ void operator()(const AnyLine& line) const {
     C sum = 0, others = 0;  // others: how many elements are not -infinity
-    for_each_element(line, dy, [&](C slope) { sum += slope; });
-    for_each_element(line, y, [&](C value) { others += value == kLowest<C> ? C{0} : C{1}; });
+    const auto take = [&](C value, C slope) {
+      sum += slope;
+      others += value == kLowest<C> ? C{0} : C{1};
+    };
+    for_each_element(line, take, y, dy);
     sum = line.reduce(sum, Add{}, C{0});
     const bool empty = line.reduce(others, Add{}, C{0}) == 0;
-    write_elements(line, dx, y, dy,
-                   [&](C value, C slope) { return empty ? C{0} : slope - std::exp(value) * sum; });
+    const auto gradient = [&](C value, C slope) {
+      return empty ? C{0} : slope - std::exp(value) * sum;
+    };
+    write_elements(line, dx, gradient, y, dy);
   }
 };
 
-template <template <typename> typename Body>
-void run(const char* operation, Cuda device, Array& out, const Array& a, const Array& b,
-         Rows rows) {
+template <template <typename> typename Body, typename... Arrays>
+void run(const char* operation, Cuda device, Rows rows, Array& out, const Arrays&... x) {
   if (out.elements() == 0) return;
-  dispatch_element(operation, a.dtype(), [&](auto zero) {
+  dispatch_element(operation, out.dtype(), [&](auto zero) {
     using T = decltype(zero);
     run_rows<kPackSize<T>>(operation, device, Pieces::whole(rows),
-                           Body<T>{elements_of<T>(out), elements_of<T>(a), elements_of<T>(b)});
+                           Body<T>{elements_of<T>(out), elements_of<T>(x)...});
   });
 }
 
 }  // namespace
 
 void softmax(Cuda device, Array& y, const Array& x, Rows rows) {
-  run<Softmax>("softmax", device, y, x, x, rows);
+  run<Softmax>("softmax", device, rows, y, x);
 }
 void softmax_backward(Cuda device, Array& dx, const Array& y, const Array& dy, Rows rows) {
-  run<SoftmaxBackward>("softmax", device, dx, y, dy, rows);
+  run<SoftmaxBackward>("softmax", device, rows, dx, y, dy);
 }
 void log_softmax(Cuda device, Array& y, const Array& x, Rows rows) {
-  run<LogSoftmax>("log_softmax", device, y, x, x, rows);
+  run<LogSoftmax>("log_softmax", device, rows, y, x);
 }
 void log_softmax_backward(Cuda device, Array& dx, const Array& y, const Array& dy, Rows rows) {
-  run<LogSoftmaxBackward>("log_softmax", device, dx, y, dy, rows);
+  run<LogSoftmaxBackward>("log_softmax", device, rows, dx, y, dy);
 }
 
 }  // namespace gs::backend
