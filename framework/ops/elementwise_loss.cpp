@@ -15,16 +15,12 @@ void check_alike(const char* operation, const Tensor& x, const Tensor& target) {
         x.dtype(), x.device(), target.shape(), target.dtype(), target.device());
 }
 
-Array scalar_like(const Tensor& x, double value) {
-  return Array::full({}, value, x.dtype(), x.device());
-}
-
 }  // namespace
 
 Loss mse_loss(const Tensor& x, const Tensor& target) {
   const OperationTimer timer("mse_loss");
   check_alike("mse_loss", x, target);
-  const double sum = on_device(
+  const Array sum = on_device(
       x.device(), [&](auto on) { return backend::mse_loss(on, x.value(), target.value()); });
   // dx = dloss * 2 (x - target), dtarget = -dx
   const auto backward = [x = Saved(x.value()), target = Saved(target.value())](const Array& dloss,
@@ -38,14 +34,14 @@ Loss mse_loss(const Tensor& x, const Tensor& target) {
     });
     return Gradients{dx, dtarget};
   };
-  return {.sum = record("mse_loss", scalar_like(x, sum), {x, target}, backward),
+  return {.sum = record("mse_loss", sum.to(x.dtype()), {x, target}, backward),
           .count = x.elements()};
 }
 
 Loss binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target) {
   const OperationTimer timer("binary_cross_entropy_with_logits");
   check_alike("binary_cross_entropy_with_logits", x, target);
-  const double sum = on_device(x.device(), [&](auto on) {
+  const Array sum = on_device(x.device(), [&](auto on) {
     return backend::binary_cross_entropy(on, x.value(), target.value());
   });
   // dx = dloss * (sigmoid(x) - target), dtarget = -dloss * x
@@ -65,9 +61,9 @@ Loss binary_cross_entropy_with_logits(const Tensor& x, const Tensor& target) {
     return Gradients{dx, dtarget};
   };
   return {
-      .sum = record("binary_cross_entropy_with_logits", scalar_like(x, sum), {x, target}, backward),
+      .sum = record("binary_cross_entropy_with_logits", sum.to(x.dtype()), {x, target}, backward),
       .count = x.elements(),
-      .negative_log_likelihood_sum = Tensor(scalar_like(x, sum))};
+      .negative_log_likelihood_sum = Tensor(sum.to(x.dtype()))};
 }
 
 }  // namespace gs

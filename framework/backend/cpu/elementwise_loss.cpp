@@ -98,7 +98,7 @@ HWY_EXPORT(binary_gradients);
 constexpr int64_t kPiece = 1 << 12, kGrain = 1 << 14;
 
 template <class Sum>
-double sum_pieces(Sum sum, const Array& x, const Array& target) {
+Array sum_pieces(Sum sum, const Array& x, const Array& target) {
   const int64_t elements = x.elements(), pieces = (elements + kPiece - 1) / kPiece;
   std::vector<double> parts(static_cast<size_t>(pieces));
   parallel_for(0, pieces, kGrain / kPiece, [&](int64_t first, int64_t last) {
@@ -109,16 +109,16 @@ double sum_pieces(Sum sum, const Array& x, const Array& target) {
   });
   double total = 0;
   for (const double part : parts) total += part;
-  return total;
+  return Array::full({}, total, kFloat64);
 }
 
 }  // namespace
 
-double mse_loss(Cpu, const Array& x, const Array& target) {
+Array mse_loss(Cpu, const Array& x, const Array& target) {
   return sum_pieces(HWY_DYNAMIC_DISPATCH(squares), x, target);
 }
 
-double binary_cross_entropy(Cpu, const Array& x, const Array& target) {
+Array binary_cross_entropy(Cpu, const Array& x, const Array& target) {
   return sum_pieces(HWY_DYNAMIC_DISPATCH(binary_losses), x, target);
 }
 

@@ -1,10 +1,10 @@
 #include "framework/backend/elementwise_loss.h"
 
 #include <cmath>
-#include <vector>
 
 #include "framework/backend/cuda/block.cuh"
 #include "framework/backend/cuda/broadcast_reader.cuh"
+#include "framework/backend/reduce.h"
 
 // Bound by memory; the logistic loss by its functions in double precision.
 namespace gs::backend {
@@ -59,13 +59,14 @@ __global__ void sum_kernel(double* parts, const T* x, const T* target, int64_t c
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-// One part a block, and their sum on the host, so that the order depends on the size alone.
+// One part a block, so that the order depends on the size alone.
 template <typename Term>
-double sum_of(const char* operation, Cuda device, const Array& x, const Array& target, Term term) {
+Array sum_of(const char* operation, Cuda device, const Array& x, const Array& target, Term term) {
   constexpr int64_t kMostParts = 1024, kElementsPerThread = 8;
-  if (x.elements() == 0) return 0;
+  if (x.elements() == 0) return Array::zeros({}, kFloat64, x.device());
   const int64_t per_part = kThreads * kElementsPerThread;
   const int64_t count = std::min(kMostParts, (x.elements() + per_part - 1) / per_part);
+  Array total = Array::empty({}, kFloat64, x.device());
   Array parts = Array::empty({count}, kFloat64, x.device());
   dispatch_element(operation, x.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -73,10 +74,7 @@ double sum_of(const char* operation, Cuda device, const Array& x, const Array& t
     launch(operation, device, grid, sum_kernel<T, Term>, parts.data<double>(), elements_of<T>(x),
            elements_of<T>(target), x.elements(), term);
   });
-  std::vector<double> sums(static_cast<size_t>(count));
-  copy_to_host(device, sums.data(), parts.raw(), parts.bytes());
-  double total = 0;
-  for (const double sum : sums) total += sum;
+  sum(device, total, parts, Rows{1, count, 1});
   return total;
 }
 
@@ -92,7 +90,7 @@ void gradient(const char* operation, Cuda device, Array& dx, const Array& dloss,
 
 }  // namespace
 
-double mse_loss(Cuda device, const Array& x, const Array& target) {
+Array mse_loss(Cuda device, const Array& x, const Array& target) {
   return sum_of("mse_loss", device, x, target, Square());
 }
 
@@ -101,7 +99,7 @@ void mse_loss_backward(Cuda device, Array& dx, const Array& dloss, const Array& 
   gradient("mse_loss", device, dx, dloss, SquareGradient(), x, target);
 }
 
-double binary_cross_entropy(Cuda device, const Array& x, const Array& target) {
+Array binary_cross_entropy(Cuda device, const Array& x, const Array& target) {
   return sum_of("binary_cross_entropy_with_logits", device, x, target, BinaryLoss());
 }
 
