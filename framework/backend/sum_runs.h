@@ -26,9 +26,10 @@ inline std::vector<SumRun> sum_runs_of(const Shape& from, const Shape& to) {
 }
 
 // sum_to of any device: one run after another is summed, the outermost first, since it leaves the
-// least to do.
+// least to do. What lies between is not rounded to bfloat16.
 template <typename On>
 void sum_runs(On on, Array& y, const Array& x) {
+  const DType between = x.dtype() == kBFloat16 ? kFloat32 : x.dtype();
   std::vector<SumRun> runs = sum_runs_of(x.shape(), y.shape());
   const auto is_summed = [](const SumRun& run) { return run.summed; };
   Array source = x;
@@ -40,9 +41,10 @@ void sum_runs(On on, Array& y, const Array& x) {
     for (auto other = runs.begin(); other != run; ++other) outer *= other->size;
     for (auto other = run + 1; other != runs.end(); ++other) inner *= other->size;
     const bool is_last = std::none_of(run + 1, runs.end(), is_summed);
-    Array target = is_last ? y : Array::empty({outer, inner}, x.dtype(), x.device());
+    const bool fits = y.dtype() == source.dtype() || y.dtype() == between;
+    Array target = is_last && fits ? y : Array::empty({outer, inner}, between, x.device());
     sum(on, target, source, {outer, run->size, inner});
-    if (is_last) return;
+    if (is_last && fits) return;
     runs.erase(run);
     source = target;
   }

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "framework/backend/sum_to.h"
 #include "tests/backend/cuda/both_devices.h"
 #include "tests/support/devices.h"
 
@@ -112,6 +113,14 @@ TEST_F(CudaReduce, TiesInfinitiesAndNaN) {
           });
     }
   }
+}
+
+// 257 is no bfloat16, 771 becomes 772.
+TEST_F(CudaReduce, SumsOverSeveralDimensionsRoundOnce) {
+  const Array x = Array::full({257, 2, 3}, 1, kBFloat16, Device::cuda());
+  Array y = Array::empty({1, 2, 1}, kBFloat16, Device::cuda());
+  backend::sum_to(Cuda{}, y, x);
+  EXPECT_EQ(y.values<float>(), (std::vector<float>{772, 772}));
 }
 
 }  // namespace
