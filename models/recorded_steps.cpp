@@ -44,6 +44,8 @@ RecordedSteps::RecordedSteps(const Transformer& transformer, Adam& optimizer,
       results_(transformer.device(), kOutcomes, config.most_ahead) {}
 
 void RecordedSteps::start(const std::vector<Batch>& batches, double learning_rate) {
+  check(!full(), "recorded steps: {} results are under way, got one more step; take some out",
+        pending());
   std::vector<BatchForm> forms;
   std::vector<int64_t> key;
   for (const Batch& batch : batches) {

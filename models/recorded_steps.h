@@ -47,8 +47,8 @@ class RecordedSteps {
 
   int64_t pending() const { return results_.pending(); }
   bool full() const { return results_.full(); }
-  int64_t recorded() const { return steps_->recorded(); }
-  int64_t replays() const { return steps_->replays(); }
+  int64_t recorded() const { return steps_ == nullptr ? 0 : steps_->recorded(); }
+  int64_t replays() const { return steps_ == nullptr ? 0 : steps_->replays(); }
 
  private:
   void send(const std::vector<Batch>& batches, const std::vector<BatchForm>& forms);
@@ -58,7 +58,7 @@ class RecordedSteps {
   Adam& optimizer_;
   MovingAverage* average_;
   Config config_;
-  std::unique_ptr<StagedUpload> upload_;
+  std::unique_ptr<StagedUpload> upload_;  // null before the first step
   std::unique_ptr<CapturedSteps> steps_;  // they know where the upload ends
   Array outcome_;                         // of the step: loss, gradient norm, gradient scale
   DelayedValues results_;

@@ -158,6 +158,18 @@ TEST(RecordedSteps, AfterANormThatIsNotFiniteNothingMoves) {
   });
 }
 
+TEST(RecordedSteps, WithoutRoomForItsResultNoStepStarts) {
+  test::for_each_device([](Device device) {
+    Training training(device, {.most_ahead = 1});
+    EXPECT_EQ(training.steps->recorded(), 0);
+    EXPECT_EQ(training.steps->replays(), 0);
+    training.start(0);
+    EXPECT_EQ(test::error_of([&] { training.start(1); }),
+              "recorded steps: 1 results are under way, got one more step; take some out");
+    EXPECT_EQ(training.optimizer->steps(), 1);
+  });
+}
+
 TEST(RecordedSteps, TakeSeveralBatchesAndLargerOnes) {
   test::for_each_device([](Device device) {
     Training training(device);
