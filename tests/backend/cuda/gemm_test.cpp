@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "framework/backend/array.h"
+#include "tests/backend/cuda/both_devices.h"
 #include "tests/support/devices.h"
 #include "tests/support/support.h"
 
@@ -21,9 +21,6 @@ constexpr Cuda kCuda{};
 
 class GemmOnCuda : public test::CudaTest {};
 
-std::vector<double> values_of(const Array& array) {
-  return array.to(Device::cpu()).to(kFloat64).values<double>();
-}
 Array array_of(const std::vector<double>& values, DType dtype) {
   return Array::of<double>({static_cast<int64_t>(values.size())}, values)
       .to(dtype)
@@ -49,15 +46,15 @@ void expect_product(const GemmSizes& s) {
   const Array b = numbers((s.transpose_b ? s.n : s.k) * s.b_stride, 2, dtype_of<In>);
   const int64_t rows = s.m;
   Array c = numbers(rows * s.c_stride, 3, dtype_of<Out>);
-  const std::vector<double> x = values_of(a), y = values_of(b);
-  std::vector<double> before = values_of(c);
+  const std::vector<double> x = test::numbers_of(a), y = test::numbers_of(b);
+  std::vector<double> before = test::numbers_of(c);
   if (s.beta == 0) {  // then C must not be read
     for (int64_t i = 0; i < rows * s.c_stride; ++i)
       if (i % s.c_stride < s.n) before[static_cast<size_t>(i)] = NAN;
     c = array_of(before, dtype_of<Out>);
   }
   gemm(kCuda, s, a.data<In>(), b.data<In>(), c.data<Out>());
-  const std::vector<double> result = values_of(c);
+  const std::vector<double> result = test::numbers_of(c);
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < s.c_stride; ++j) {
       const auto at = static_cast<size_t>(i * s.c_stride + j);
@@ -180,7 +177,7 @@ TEST_F(GemmOnCuda, BatchOfEveryType) {
     GemmSizes whole = sizes;
     whole.m = 6;
     gemm(kCuda, whole, a.data<In>(), b.data<In>(), expected.data<Out>());
-    const std::vector<double> actual = values_of(c), once = values_of(expected);
+    const std::vector<double> actual = test::numbers_of(c), once = test::numbers_of(expected);
     for (size_t i = 0; i < 18; ++i) EXPECT_NEAR(actual[i], once[i], 4 * relative_error<Out>()) << i;
   };
   expect(float{}, float{});
@@ -199,7 +196,7 @@ TEST_F(GemmOnCuda, Bfloat16IsSummedInFloat32) {
   EXPECT_EQ(sum.values<float>(), std::vector<float>{1000});
   Array rounded = Array::empty({1}, kBFloat16, Device::cuda());
   gemm(kCuda, sizes, ones.data<BFloat16>(), ones.data<BFloat16>(), rounded.data<BFloat16>());
-  EXPECT_EQ(values_of(rounded)[0], 1000);
+  EXPECT_EQ(test::numbers_of(rounded)[0], 1000);
 }
 
 TEST_F(GemmOnCuda, NanInTheInputShowsInTheOutput) {

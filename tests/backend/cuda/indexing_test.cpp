@@ -22,46 +22,40 @@ const std::vector<Sizes> kSizes = {
     {{3, 4, 33}, 9}, {{1, 70, 3}, 4}, {{2, 3, 257}, 31}, {{2, 5, 2}, 0},
 };
 
-std::string name_of(Sizes sizes) {
-  return fmt::format("rows ({}, {}, {}), {} indices", sizes.rows.outer, sizes.rows.length,
-                     sizes.rows.inner, sizes.count);
+// Both functions by indices of that shape.
+template <typename Forward, typename Backward>
+void expect_same(Sizes sizes, const Shape& shape, Forward forward, Backward backward) {
+  const Rows rows = sizes.rows;
+  const Shape all{rows.outer, rows.length, rows.inner};
+  const Shape taken{rows.outer, sizes.count, rows.inner};
+  test::expect_same_on_both(
+      fmt::format("rows ({}, {}, {}), {} indices", rows.outer, rows.length, rows.inner,
+                  sizes.count),
+      {test::random_array(all, 1), test::random_array(taken, 2),
+       test::random_indices(shape, rows.length, 3)},
+      [&](auto on, const Place& place, const std::vector<Array>& in) {
+        Array y = place.empty(taken), dx = place.empty(all);
+        forward(on, y, in[0], in[2], rows);
+        backward(on, dx, in[1], in[2], rows);
+        return std::vector<Array>{y, dx};
+      },
+      1e-6);
 }
 
 TEST_F(CudaIndexing, SelectsAndGradients) {
   for (const Sizes sizes : kSizes) {
-    const Rows rows = sizes.rows;
-    const Shape all{rows.outer, rows.length, rows.inner};
-    const Shape taken{rows.outer, sizes.count, rows.inner};
-    test::expect_same_on_both(
-        name_of(sizes),
-        {test::random_array(all, 1), test::random_array(taken, 2),
-         test::random_indices({sizes.count}, rows.length, 3)},
-        [&](auto on, const Place& place, const std::vector<Array>& in) {
-          Array y = place.empty(taken), dx = place.empty(all);
-          backend::index_select(on, y, in[0], in[2], rows);
-          backend::index_select_backward(on, dx, in[1], in[2], rows);
-          return std::vector<Array>{y, dx};
-        },
-        1e-6);
+    expect_same(
+        sizes, {sizes.count}, [](auto... each) { backend::index_select(each...); },
+        [](auto... each) { backend::index_select_backward(each...); });
   }
 }
 
 TEST_F(CudaIndexing, GathersAndGradients) {
   for (const Sizes sizes : kSizes) {
-    const Rows rows = sizes.rows;
-    const Shape all{rows.outer, rows.length, rows.inner};
-    const Shape taken{rows.outer, sizes.count, rows.inner};
-    test::expect_same_on_both(
-        name_of(sizes),
-        {test::random_array(all, 1), test::random_array(taken, 2),
-         test::random_indices(taken, rows.length, 3)},
-        [&](auto on, const Place& place, const std::vector<Array>& in) {
-          Array y = place.empty(taken), dx = place.empty(all);
-          backend::gather(on, y, in[0], in[2], rows);
-          backend::gather_backward(on, dx, in[1], in[2], rows);
-          return std::vector<Array>{y, dx};
-        },
-        1e-6);
+    expect_same(
+        sizes, {sizes.rows.outer, sizes.count, sizes.rows.inner},
+        [](auto... each) { backend::gather(each...); },
+        [](auto... each) { backend::gather_backward(each...); });
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "framework/backend/cuda/linear_cross_entropy_chunks.h"
+#include "tests/backend/cuda/both_devices.h"
 #include "tests/support/devices.h"
 
 namespace gs {
@@ -14,22 +15,12 @@ namespace {
 using backend::CrossEntropyOptions;
 using backend::kCrossEntropySums;
 using backend::LinearCrossEntropyGradients;
+using test::exact_array;
+using test::numbers_of;
 
 class LinearCrossEntropyOnCuda : public test::CudaTest {};
 
 constexpr int32_t kIgnored = -7;
-
-std::vector<double> values_of(const Array& array) {
-  return array.to(Device::cpu()).to(kFloat64).values<double>();
-}
-
-// On the CPU, exact in bfloat16.
-Array numbers(const Shape& shape, int seed) {
-  std::vector<double> values(static_cast<size_t>(shape.elements()));
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = std::round(64 * std::sin(static_cast<double>(i * 37) + seed * 101.0)) / 64;
-  return Array::of<double>(shape, values);
-}
 
 Array targets_of(int64_t rows, int64_t classes) {
   std::vector<int32_t> values;
@@ -43,8 +34,8 @@ struct Problem {
   CrossEntropyOptions options{.ignore_index = kIgnored, .label_smoothing = 0.1};
 
   static Problem of(int64_t rows, int64_t width, int64_t classes, bool bias) {
-    return {numbers({rows, width}, 1), numbers({classes, width}, 2),
-            bias ? numbers({classes}, 3) : Array(), targets_of(rows, classes)};
+    return {exact_array({rows, width}, 1), exact_array({classes, width}, 2),
+            bias ? exact_array({classes}, 3) : Array(), targets_of(rows, classes)};
   }
 };
 
@@ -60,8 +51,8 @@ LinearCrossEntropyGradients gradients_of(const Problem& problem, DType dtype, De
 }
 
 Result result_of(const Array& sums, const LinearCrossEntropyGradients& gradients) {
-  return {values_of(sums), values_of(gradients.dx), values_of(gradients.dweight),
-          gradients.dbias.defined() ? values_of(gradients.dbias) : std::vector<double>()};
+  return {numbers_of(sums), numbers_of(gradients.dx), numbers_of(gradients.dweight),
+          gradients.dbias.defined() ? numbers_of(gradients.dbias) : std::vector<double>()};
 }
 
 // In float64 on the CPU.
@@ -154,10 +145,10 @@ TEST_F(LinearCrossEntropyOnCuda, WritesOnlyWhatIsWanted) {
     if (!(wanted & 4)) gradients.dbias = Array();
     const Array sums = backend::linear_cross_entropy(Cuda{}, gradients, moved.x, moved.weight,
                                                      moved.bias, moved.targets, moved.options);
-    expect_near(values_of(sums), expected.sums, 1e-13);
-    if (wanted & 1) expect_near(values_of(gradients.dx), expected.dx, 1e-13);
-    if (wanted & 2) expect_near(values_of(gradients.dweight), expected.dweight, 1e-13);
-    if (wanted & 4) expect_near(values_of(gradients.dbias), expected.dbias, 1e-13);
+    expect_near(numbers_of(sums), expected.sums, 1e-13);
+    if (wanted & 1) expect_near(numbers_of(gradients.dx), expected.dx, 1e-13);
+    if (wanted & 2) expect_near(numbers_of(gradients.dweight), expected.dweight, 1e-13);
+    if (wanted & 4) expect_near(numbers_of(gradients.dbias), expected.dbias, 1e-13);
   }
 }
 

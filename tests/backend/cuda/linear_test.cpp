@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "tests/backend/cuda/both_devices.h"
 #include "tests/support/devices.h"
 
 namespace gs {
@@ -12,20 +13,10 @@ namespace {
 
 using backend::DropoutMask;
 using backend::LinearFinish;
+using test::exact_array;
+using test::numbers_of;
 
 class LinearOnCuda : public test::CudaTest {};
-
-std::vector<double> values_of(const Array& array) {
-  return array.to(Device::cpu()).to(kFloat64).values<double>();
-}
-
-// On the CPU, exact in bfloat16.
-Array numbers(const Shape& shape, int seed) {
-  std::vector<double> values(static_cast<size_t>(shape.elements()));
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = std::round(64 * std::sin(static_cast<double>(i * 37) + seed * 101.0)) / 64;
-  return Array::of<double>(shape, values);
-}
 
 Array on_cuda(const Array& array, DType dtype) {
   return array.defined() ? array.to(dtype).to(Device::cuda()) : Array();
@@ -35,7 +26,8 @@ struct Layer {
   Array x, weight, bias;
 };
 Layer layer_of(int64_t rows, int64_t in, int64_t out, bool bias) {
-  return {numbers({rows, in}, 1), numbers({out, in}, 2), bias ? numbers({out}, 3) : Array()};
+  return {exact_array({rows, in}, 1), exact_array({out, in}, 2),
+          bias ? exact_array({out}, 3) : Array()};
 }
 
 // In float64 on the CPU.
@@ -59,7 +51,7 @@ double relative_error(DType dtype) {
 
 void expect_as_on_cpu(const Layer& layer, const LinearFinish& finish, DType dtype) {
   const std::vector<double> expected = expected_of(layer, finish);
-  const std::vector<double> actual = values_of(result_of(layer, finish, dtype));
+  const std::vector<double> actual = numbers_of(result_of(layer, finish, dtype));
   ASSERT_EQ(actual.size(), expected.size());
   const double size = 2 + 2 * static_cast<double>(layer.x.shape()[1]);
   for (size_t i = 0; i < actual.size(); ++i)
@@ -92,11 +84,11 @@ TEST_F(LinearOnCuda, DropsTheSameElementsAsTheCpu) {
                             .dropout = DropoutMask::of(0.5, {.seed = 1, .number = 2})};
   const std::vector<double> expected = expected_of(layer, finish);
   for (const DType dtype : {kFloat32, kFloat64, kBFloat16}) {
-    const std::vector<double> actual = values_of(result_of(layer, finish, dtype));
+    const std::vector<double> actual = numbers_of(result_of(layer, finish, dtype));
     for (size_t i = 0; i < actual.size(); ++i) EXPECT_EQ(actual[i] == 0, expected[i] == 0) << i;
   }
   const LinearFinish all{.relu = false, .dropout = DropoutMask::of(1, {})};
-  EXPECT_EQ(values_of(result_of(layer, all, kFloat32)), std::vector<double>(13 * 11, 0));
+  EXPECT_EQ(numbers_of(result_of(layer, all, kFloat32)), std::vector<double>(13 * 11, 0));
 }
 
 TEST_F(LinearOnCuda, NanPassesReluAndInfinityStays) {
@@ -105,7 +97,8 @@ TEST_F(LinearOnCuda, NanPassesReluAndInfinityStays) {
   layer.bias.data<double>()[4] = INFINITY;
   layer.bias.data<double>()[3] = -INFINITY;
   for (const DType dtype : {kFloat32, kFloat64, kBFloat16}) {
-    const std::vector<double> y = values_of(result_of(layer, {.relu = true, .dropout = {}}, dtype));
+    const std::vector<double> y =
+        numbers_of(result_of(layer, {.relu = true, .dropout = {}}, dtype));
     for (size_t i = 0; i < y.size(); ++i) {
       EXPECT_EQ(std::isnan(y[i]), i / 5 == 1) << i;
       if (i / 5 == 1) continue;
@@ -124,14 +117,14 @@ TEST_F(LinearOnCuda, NanPassesReluAndInfinityStays) {
 TEST_F(LinearOnCuda, GivesTheSameBitsEachTime) {
   const Layer layer = layer_of(37, 65, 19, true);
   const LinearFinish finish{.relu = true, .dropout = DropoutMask::of(0.1, {.seed = 5})};
-  const std::vector<double> first = values_of(result_of(layer, finish, kFloat32));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(values_of(result_of(layer, finish, kFloat32)), first);
+  const std::vector<double> first = numbers_of(result_of(layer, finish, kFloat32));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(numbers_of(result_of(layer, finish, kFloat32)), first);
 }
 
 TEST_F(LinearOnCuda, ReluBackwardAsOnTheCpu) {
   for (const int64_t count : {0, 1, 3, 4, 5, 255, 256, 257, 1025}) {
-    Array y = numbers({count}, 1);
-    const Array dy = numbers({count}, 2);
+    Array y = exact_array({count}, 1);
+    const Array dy = exact_array({count}, 2);
     for (int64_t i = 0; i < count; i += 3) y.data<double>()[i] = 0;
     if (count > 4) y.data<double>()[4] = NAN;
     Array expected = Array::like(y);
@@ -139,7 +132,7 @@ TEST_F(LinearOnCuda, ReluBackwardAsOnTheCpu) {
     for (const DType dtype : {kFloat32, kFloat64, kBFloat16}) {
       Array actual = on_cuda(Array::full({count}, NAN, kFloat64), dtype);
       backend::linear_relu_backward(Cuda{}, actual, on_cuda(dy, dtype), on_cuda(y, dtype), 1.25);
-      const std::vector<double> values = values_of(actual);
+      const std::vector<double> values = numbers_of(actual);
       for (size_t i = 0; i < values.size(); ++i)
         ASSERT_NEAR(values[i], expected.values<double>()[i], dtype == kBFloat16 ? 0x1p-8 : 0) << i;
     }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tests/backend/cuda/both_devices.h"
 #include "tests/support/devices.h"
 
 namespace gs {
@@ -24,28 +25,14 @@ Array numbers(int64_t count, int seed, DType dtype) {
   return Array::of<double>({count}, values).to(dtype);
 }
 
-std::vector<double> values_of(const Array& array) {
-  return array.to(Device::cpu()).to(kFloat64).values<double>();
-}
-
 // A piece of a launch has 4096 elements.
 const std::vector<int64_t> kSizes = {0, 1, 3, 4, 5, 255, 256, 1023, 1025, 4095, 4096, 4097, 9001};
 
 // Copies on the device; an undefined array stays one.
 Array on_cuda(const Array& array) { return array.defined() ? array.to(Device::cuda()) : Array(); }
 
-// NaN equals NaN.
 void expect_alike(const Array& actual, const Array& expected) {
-  const double error = expected.dtype() == kFloat64 ? 1e-13 : 2e-6;
-  const std::vector<double> a = values_of(actual), e = values_of(expected);
-  ASSERT_EQ(a.size(), e.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(e[i])) {
-      ASSERT_TRUE(std::isnan(a[i])) << i;
-    } else {
-      ASSERT_NEAR(a[i], e[i], error * (1 + std::abs(e[i]))) << i << " of " << a.size();
-    }
-  }
+  test::expect_near(actual, expected, expected.dtype() == kFloat64 ? 1e-13 : 2e-6, "step");
 }
 
 // Types and learning rates that change between neighbours, and more arrays than one launch takes.
@@ -127,8 +114,8 @@ TEST_F(OptimizerOnCuda, AdamStepsBfloat16) {
                       .correction2 = 0.25};
   backend::adam(Cpu{}, wide, step);
   backend::adam(Cuda{}, narrow, step);
-  const std::vector<double> actual = values_of(narrow[0].weight),
-                            expected = values_of(wide[0].weight);
+  const std::vector<double> actual = test::numbers_of(narrow[0].weight),
+                            expected = test::numbers_of(wide[0].weight);
   for (size_t i = 0; i < 100; ++i) EXPECT_NEAR(actual[i], expected[i], 0x1p-8) << i;
 }
 
