@@ -10,6 +10,7 @@ compile   all of the model and the loss compiled, with CUDA graphs (reduce-overh
 """
 
 import argparse
+import gc
 import json
 import statistics
 import sys
@@ -147,6 +148,7 @@ def main():
                     failed = True
                 print(json.dumps(line), flush=True)
                 torch._dynamo.reset()
+                gc.collect()  # the model, its step and its graph know each other
                 if arguments.device == "cuda":
                     torch.cuda.empty_cache()
                     torch.cuda.reset_peak_memory_stats()
