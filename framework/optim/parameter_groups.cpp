@@ -74,8 +74,9 @@ void restore_arrays(const OptimizerState& saved, OptimizerState targets) {
           "optimizer: {} must be {} {}, got {} {} in the saved state", name, target.shape(),
           target.dtype(), found->second.shape(), found->second.dtype());
   }
-  for (auto& [name, target] : targets) {
-    const Array values = saved.at(name).to(target.device());
+  for (auto& named : targets) {
+    Array& target = named.second;
+    const Array values = saved.at(named.first).to(target.device());
     on_device(target.device(), [&](auto on) { backend::copy(on, target, values); });
     target.mark_changed();
   }
