@@ -20,6 +20,13 @@ void binary_gradient(Cpu, Binary operation, Side side, Array& dx, const Operand&
 void binary_gradient(Cuda, Binary operation, Side side, Array& dx, const Operand& a,
                      const Operand& b, const Array& dy);
 
+// Whether it is a^2 of an array, by far the most frequent power: a product, rounded as well, which
+// unary has.
+inline bool is_square(Binary operation, const Operand& a, const Operand& b, const Shape& shape) {
+  return operation == Binary::kPow && b.array() == nullptr && b.number() == 2 &&
+         a.array() != nullptr && a.array()->shape() == shape;
+}
+
 // The operands that the gradient of `side` depends on.
 struct Reads {
   bool a, b;

@@ -252,12 +252,6 @@ HWY_EXPORT(gradients);
 // Powers take some hundred times as long as sums.
 int64_t grain_of(Binary operation) { return operation == Binary::kPow ? 1 << 10 : 1 << 15; }
 
-// Whether it is a^2 of an array, by far the most frequent power: a product, rounded as well.
-bool is_square(Binary operation, const Operand& a, const Operand& b, const Shape& shape) {
-  return operation == Binary::kPow && b.array() == nullptr && b.number() == 2 &&
-         a.array() != nullptr && a.array()->shape() == shape;
-}
-
 }  // namespace
 
 void binary(Cpu cpu, Binary operation, Array& y, const Operand& a, const Operand& b) {

@@ -180,12 +180,6 @@ void with_formula(Binary operation, Body&& body) {
   }
 }
 
-// Whether it is a^2 of an array, by far the most frequent power: a product, rounded as well.
-bool is_square(Binary operation, const Operand& a, const Operand& b, const Shape& shape) {
-  return operation == Binary::kPow && b.array() == nullptr && b.number() == 2 &&
-         a.array() != nullptr && a.array()->shape() == shape;
-}
-
 }  // namespace
 
 void binary(Cuda device, Binary operation, Array& y, const Operand& a, const Operand& b) {
