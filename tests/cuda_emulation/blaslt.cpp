@@ -1,10 +1,10 @@
-// cuBLASLt's matrix product with its epilogues.
+// cuBLASLt's matrix product, with bias and ReLU.
 #include <cublasLt.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "tests/cuda_emulation/epilogue.h"
+#include "tests/cuda_emulation/matrix.h"
 #include "tests/cuda_emulation/options.h"
 #include "tests/cuda_emulation/runtime.h"
 
@@ -22,12 +22,17 @@ struct Description {
   cublasComputeType_t compute;
   cudaDataType scale;
   cublasOperation_t op_a = CUBLAS_OP_N, op_b = CUBLAS_OP_N;
-  int32_t pointers = CUBLASLT_POINTER_MODE_HOST;
-  Epilogue epilogue = {};
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;  // of D's type, an element a row
 };
-struct Preference {
+
+// What an algorithm asks of its callers: so much workspace, matrices aligned so. It is what
+// cublasLtMatmulAlgo_t holds here.
+struct Algorithm {
   uint64_t workspace_bytes = 0;
+  uint32_t alignments[4] = {256, 256, 256, 256};  // of A, B, C, D
 };
+static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t));
 
 Layout& layout_of(cublasLtMatrixLayout_t layout) { return *reinterpret_cast<Layout*>(layout); }
 Description& description_of(cublasLtMatmulDesc_t description) {
@@ -39,6 +44,11 @@ cublasStatus_t take(T& value, const void* from, size_t bytes) {
   if (bytes != sizeof(T)) return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(&value, from, bytes);
   return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t refuse_attribute(int attribute) {
+  explain(cudaErrorInvalidValue, "cublasLt: attribute %d is not emulated", attribute);
+  return CUBLAS_STATUS_INVALID_VALUE;
 }
 
 struct Matmul {
@@ -76,7 +86,7 @@ const char* wrong_sizes(const Matmul& matmul) {
 }
 
 // The combinations of types in the table of cublasLtMatmul() that are emulated: all float32, all
-// float64, and A and B of 16 bits with C and D of the same type or float32.
+// float64, and A and B in bfloat16 with C and D in bfloat16 or float32.
 bool types_supported(const Matmul& matmul) {
   const Description& description = matmul.description;
   const cudaDataType a = matmul.a.matrix.type, d = matmul.d.matrix.type;
@@ -92,6 +102,16 @@ bool types_supported(const Matmul& matmul) {
          (d == a || d == CUDA_R_32F);
 }
 
+bool adds_bias(cublasLtEpilogue_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+}
+bool rectifies(cublasLtEpilogue_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_RELU || epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+}
+bool emulated(cublasLtEpilogue_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_DEFAULT || adds_bias(epilogue) || rectifies(epilogue);
+}
+
 cublasStatus_t examine(const Matmul& matmul) {
   if (const char* const wrong = wrong_sizes(matmul)) {
     const Product product = matmul.product();
@@ -102,29 +122,65 @@ cublasStatus_t examine(const Matmul& matmul) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (!types_supported(matmul)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const Epilogue& epilogue = matmul.description.epilogue;
-  if (const char* const wrong = epilogue.wrong(matmul.d.matrix.rows)) {
-    explain(cudaErrorInvalidValue, "cublasLt: epilogue %u: %s", epilogue.kind, wrong);
+  const cublasLtEpilogue_t epilogue = matmul.description.epilogue;
+  if (!emulated(epilogue) || (adds_bias(epilogue) && matmul.description.bias == nullptr)) {
+    explain(cudaErrorInvalidValue, "cublasLt: epilogue %d is not emulated, or lacks its bias",
+            static_cast<int>(epilogue));
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   // cuBLASLt has no epilogues in float64, and this option takes away the others.
-  if (epilogue.kind != CUBLASLT_EPILOGUE_DEFAULT &&
+  if (epilogue != CUBLASLT_EPILOGUE_DEFAULT &&
       (matmul.a.matrix.type == CUDA_R_64F || options().refuse_epilogues))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   return CUBLAS_STATUS_SUCCESS;
+}
+
+// Stops the program where the hardware would read beyond memory or at addresses that the algorithm
+// cannot.
+void check_places(const Matmul& matmul, bool reads_c) {
+  for (const Layout* each : {&matmul.a, &matmul.b, &matmul.c, &matmul.d}) {
+    if (each == &matmul.c && !reads_c) continue;
+    for (int32_t i : {0, each->batch_count - 1})
+      each->matrix.from(each->batch_stride * i).check_place("cublasLtMatmul");
+  }
+  if (adds_bias(matmul.description.epilogue))
+    check_device_range(
+        matmul.description.bias,
+        static_cast<size_t>(matmul.d.matrix.rows) * element_bytes(matmul.d.matrix.type),
+        "cublasLtMatmul's bias");
+}
+
+void check_algorithm(const Algorithm& algorithm, const Matmul& matmul, size_t workspace_bytes) {
+  if (workspace_bytes < algorithm.workspace_bytes)
+    stop("workspace", "cublasLtMatmul: the algorithm needs %zu bytes, got %zu",
+         static_cast<size_t>(algorithm.workspace_bytes), workspace_bytes);
+  const Layout* const layouts[] = {&matmul.a, &matmul.b, &matmul.c, &matmul.d};
+  for (int i = 0; i < 4; ++i) {
+    const Matrix& first = layouts[i]->matrix;
+    for (const Matrix& matrix : {first, first.from(layouts[i]->batch_stride)}) {
+      if (reinterpret_cast<uintptr_t>(matrix.data) % algorithm.alignments[i] == 0) continue;
+      stop("alignment", "cublasLtMatmul: %p is not aligned to the %u bytes of the preference",
+           matrix.data, algorithm.alignments[i]);
+    }
+  }
 }
 
 void run(const Matmul& matmul, double alpha, double beta) {
   Product product = matmul.product();
   product.alpha = alpha;
   product.beta = beta;
+  const Description& description = matmul.description;
+  product.finish = [&](int64_t row, double value) {
+    if (adds_bias(description.epilogue)) value += element(description.bias, product.d.type, row);
+    return rectifies(description.epilogue) && value <= 0 ? 0 : value;  // NaN stays
+  };
   const Product first = product;
   for (int32_t i = 0; i < matmul.d.batch_count; ++i) {
     product.a = first.a.from(matmul.a.batch_stride * i);
     product.b = first.b.from(matmul.b.batch_stride * i);
     product.c = first.c.from(matmul.c.batch_stride * i);
     product.d = first.d.from(matmul.d.batch_stride * i);
-    matmul.description.epilogue.multiply(product, i);
+    multiply(product);
   }
 }
 
@@ -134,6 +190,19 @@ void run(const Matmul& matmul, double alpha, double beta) {
 using namespace gs::cuda_emulation;
 
 extern "C" {
+
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+      return "success";
+    case CUBLAS_STATUS_INVALID_VALUE:
+      return "an unsupported value or parameter was passed to the function";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "the functionality requested is not supported";
+    default:
+      return "the function failed to launch on the GPU";
+  }
+}
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   *handle = new cublasLtContext;
@@ -158,38 +227,17 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t which,
                                               cublasLtMatmulDescAttributes_t attribute,
                                               const void* value, size_t bytes) {
   Description& description = description_of(which);
-  Epilogue& epilogue = description.epilogue;
   switch (attribute) {
-    case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
-      return take(description.compute, value, bytes);
-    case CUBLASLT_MATMUL_DESC_SCALE_TYPE:
-      return take(description.scale, value, bytes);
-    case CUBLASLT_MATMUL_DESC_POINTER_MODE:
-      return take(description.pointers, value, bytes);
     case CUBLASLT_MATMUL_DESC_TRANSA:
       return take(description.op_a, value, bytes);
     case CUBLASLT_MATMUL_DESC_TRANSB:
       return take(description.op_b, value, bytes);
     case CUBLASLT_MATMUL_DESC_EPILOGUE:
-      return take(epilogue.kind, value, bytes);
+      return take(description.epilogue, value, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-      return take(epilogue.bias, value, bytes);
-    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
-      return take(epilogue.bias_type, value, bytes);
-    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
-      return take(epilogue.bias_batch_stride, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
-      return take(epilogue.aux, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
-      return take(epilogue.aux_stride, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE:
-      return take(epilogue.aux_type, value, bytes);
-    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
-      return take(epilogue.aux_batch_stride, value, bytes);
+      return take(description.bias, value, bytes);
     default:
-      explain(cudaErrorInvalidValue, "cublasLt: attribute %d is not emulated",
-              static_cast<int>(attribute));
-      return CUBLAS_STATUS_INVALID_VALUE;
+      return refuse_attribute(attribute);
   }
 }
 
@@ -209,43 +257,44 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t which,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 const void* value, size_t bytes) {
   Layout& layout = layout_of(which);
-  uint64_t size = 0;
-  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   switch (attribute) {
     case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
       return take(layout.batch_count, value, bytes);
     case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
       return take(layout.batch_stride, value, bytes);
-    case CUBLASLT_MATRIX_LAYOUT_LD:
-      return take(layout.matrix.stride, value, bytes);
-    case CUBLASLT_MATRIX_LAYOUT_ROWS:
-      status = take(size, value, bytes);
-      layout.matrix.rows = static_cast<int64_t>(size);
-      return status;
-    case CUBLASLT_MATRIX_LAYOUT_COLS:
-      status = take(size, value, bytes);
-      layout.matrix.columns = static_cast<int64_t>(size);
-      return status;
     default:
-      explain(cudaErrorInvalidValue, "cublasLt: layout attribute %d is not emulated",
-              static_cast<int>(attribute));
-      return CUBLAS_STATUS_INVALID_VALUE;
+      return refuse_attribute(attribute);
   }
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
-  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(new Preference);
+  *preference = reinterpret_cast<cublasLtMatmulPreference_t>(new Algorithm);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-  delete reinterpret_cast<Preference*>(preference);
+  delete reinterpret_cast<Algorithm*>(preference);
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void* value, size_t bytes) {
-  if (attribute != CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) return CUBLAS_STATUS_SUCCESS;
-  return take(reinterpret_cast<Preference*>(preference)->workspace_bytes, value, bytes);
+  Algorithm& allowed = *reinterpret_cast<Algorithm*>(preference);
+  switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+      return take(allowed.workspace_bytes, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+      return take(allowed.alignments[0], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+      return take(allowed.alignments[1], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+      return take(allowed.alignments[2], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+      return take(allowed.alignments[3], value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      return CUBLAS_STATUS_SUCCESS;  // sums are not split here
+    default:
+      return refuse_attribute(attribute);
+  }
 }
 
 // Three algorithms that do the same, so that callers may choose.
@@ -259,12 +308,14 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   const cublasStatus_t status = examine(
       {description_of(description), layout_of(a), layout_of(b), layout_of(c), layout_of(d)});
   if (status != CUBLAS_STATUS_SUCCESS) return status;
-  const uint64_t workspace = reinterpret_cast<Preference*>(preference)->workspace_bytes;
+  Algorithm algorithm = *reinterpret_cast<Algorithm*>(preference);
+  const uint64_t most_bytes = algorithm.workspace_bytes;
   for (; *count < std::min(wanted, 3); ++*count) {
     cublasLtMatmulHeuristicResult_t& result = results[*count];
     result = {};
-    result.algo.data[0] = static_cast<uint64_t>(*count) + 1;
-    result.workspaceSize = std::min<uint64_t>(workspace, static_cast<uint64_t>(*count) * 256);
+    algorithm.workspace_bytes = std::min(most_bytes, static_cast<uint64_t>(*count) * 256);
+    std::memcpy(&result.algo, &algorithm, sizeof algorithm);
+    result.workspaceSize = algorithm.workspace_bytes;
     result.state = CUBLAS_STATUS_SUCCESS;
     result.wavesCount = 1;
   }
@@ -275,7 +326,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
                               const void* a, cublasLtMatrixLayout_t layout_a, const void* b,
                               cublasLtMatrixLayout_t layout_b, const void* beta, const void* c,
                               cublasLtMatrixLayout_t layout_c, void* d,
-                              cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t*,
+                              cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t* algo,
                               void* workspace, size_t workspace_bytes, cudaStream_t stream) {
   const Lock lock;
   Matmul matmul = {description_of(description), layout_of(layout_a), layout_of(layout_b),
@@ -285,21 +336,16 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
   matmul.b.matrix.data = const_cast<void*>(b);
   matmul.c.matrix.data = const_cast<void*>(c);
   matmul.d.matrix.data = d;
-  const bool device_scalars = matmul.description.pointers == CUBLASLT_POINTER_MODE_DEVICE;
   const cudaDataType scale = matmul.description.scale;
-  const double host_alpha = device_scalars ? 1 : element(alpha, scale, 0);
-  const double host_beta = device_scalars ? 0 : element(beta, scale, 0);
-  for (const Layout* each : {&matmul.a, &matmul.b, &matmul.c, &matmul.d}) {
-    if (each == &matmul.c && !device_scalars && host_beta == 0) continue;
-    for (int32_t i : {0, each->batch_count - 1})
-      each->matrix.from(each->batch_stride * i).check_place("cublasLtMatmul");
-  }
-  matmul.description.epilogue.check_places(matmul.product(), matmul.d.batch_count);
+  const double alpha_value = element(alpha, scale, 0), beta_value = element(beta, scale, 0);
+  check_places(matmul, beta_value != 0);
   check_device_range(workspace, workspace_bytes, "cublasLtMatmul's workspace");
-  const cudaError_t status = enqueue(stream, WorkKind::kLibrary, [=] {
-    run(matmul, device_scalars ? element(alpha, scale, 0) : host_alpha,
-        device_scalars ? element(beta, scale, 0) : host_beta);
-  });
+  if (algo != nullptr) {  // without one the library finds one for these very pointers
+    Algorithm algorithm;
+    std::memcpy(static_cast<void*>(&algorithm), algo, sizeof algorithm);
+    check_algorithm(algorithm, matmul, workspace_bytes);
+  }
+  const cudaError_t status = enqueue(stream, [=] { run(matmul, alpha_value, beta_value); });
   return status == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 }

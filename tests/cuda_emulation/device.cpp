@@ -2,7 +2,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 
 #include "tests/cuda_emulation/executor.h"
@@ -139,10 +138,9 @@ cudaError_t launch(const char* name, const void* kernel, const cudaLaunchConfig_
     return explain(cudaErrorLaunchOutOfResources,
                    "%s: block (%u,%u,%u), more threads than its launch bound of %zu", name, block.x,
                    block.y, block.z, bound);
-  return enqueue(config.stream, WorkKind::kKernel,
-                 [name, grid, block, shared_bytes, thread = std::move(thread)] {
-                   run_grid(name, grid, block, shared_bytes, thread);
-                 });
+  return enqueue(config.stream, [name, grid, block, shared_bytes, thread = std::move(thread)] {
+    run_grid(name, grid, block, shared_bytes, thread);
+  });
 }
 
 }  // namespace gs::cuda_emulation
@@ -152,9 +150,7 @@ using namespace gs::cuda_emulation;
 extern "C" {
 
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
-cudaError_t cudaPeekAtLastError() { return last_error; }
 const char* cudaGetErrorString(cudaError_t code) { return text_of(code); }
-const char* cudaGetErrorName(cudaError_t code) { return text_of(code); }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -162,10 +158,6 @@ cudaError_t cudaGetDeviceCount(int* count) {
   *count = hidden ? 0 : 1;
   if (hidden) last_error = cudaErrorNoDevice;
   return hidden ? cudaErrorNoDevice : cudaSuccess;
-}
-cudaError_t cudaGetDevice(int* index) {
-  *index = 0;
-  return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int index) {
   return index == 0 ? cudaSuccess : error(cudaErrorInvalidDevice);
@@ -190,34 +182,6 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
   size_t free = 0;
   return cudaMemGetInfo(&free, &properties->totalGlobalMem);
 }
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int index) {
-  if (index != 0) return error(cudaErrorInvalidDevice);
-  static const std::map<cudaDeviceAttr, int> known = {
-      {cudaDevAttrMaxThreadsPerBlock, kThreadsOfBlock},
-      {cudaDevAttrMaxBlockDimX, kThreadsOfBlock},
-      {cudaDevAttrMaxBlockDimY, kThreadsOfBlock},
-      {cudaDevAttrMaxBlockDimZ, 64},
-      {cudaDevAttrMaxGridDimX, 0x7fffffff},
-      {cudaDevAttrMaxGridDimY, 65535},
-      {cudaDevAttrMaxGridDimZ, 65535},
-      {cudaDevAttrMaxSharedMemoryPerBlock, kSharedBytes},
-      {cudaDevAttrMaxSharedMemoryPerBlockOptin, kSharedBytesOptIn},
-      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, 228 * 1024},
-      {cudaDevAttrWarpSize, warpSize},
-      {cudaDevAttrMaxThreadsPerMultiProcessor, kThreadsOfMultiprocessor},
-      {cudaDevAttrMultiProcessorCount, kMultiprocessors},
-      {cudaDevAttrComputeCapabilityMajor, 9},
-      {cudaDevAttrComputeCapabilityMinor, 0},
-      {cudaDevAttrL2CacheSize, 50 << 20},
-      {cudaDevAttrMemoryPoolsSupported, 0},
-  };
-  const auto found = known.find(attribute);
-  if (found == known.end())
-    return explain(cudaErrorInvalidValue, "device attribute %d is not emulated",
-                   static_cast<int>(attribute));
-  *value = found->second;
-  return cudaSuccess;
-}
 
 cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
   const Lock lock;
@@ -234,13 +198,6 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* ke
   attributes->maxThreadsPerBlock = static_cast<int>(launch_bound(kernel));
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(shared_limit(kernel));
   attributes->binaryVersion = attributes->ptxVersion = 90;
-  return cudaSuccess;
-}
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads,
-                                                          size_t shared_bytes) {
-  *blocks = kThreadsOfMultiprocessor / std::max(threads, 1);
-  if (shared_bytes > 0)
-    *blocks = std::min(*blocks, static_cast<int>(size_t{228 * 1024} / (shared_bytes + 1024)));
   return cudaSuccess;
 }
 }

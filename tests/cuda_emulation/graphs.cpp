@@ -30,7 +30,6 @@ uint64_t this_thread() {
   thread_local const uint64_t number = ++count;
   return number;
 }
-thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
 // All streams must have come together in the origin again.
 bool joined(const Capture& capture) {
@@ -65,23 +64,15 @@ std::vector<size_t> replay_order(const std::vector<Node>& nodes) {
   return order;
 }
 
-bool same_topology(const std::vector<Node>& a, const std::vector<Node>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Node& x, const Node& y) {
-    return x.kind == y.kind && x.after == y.after;
-  });
-}
-
 }  // namespace
 
-// As cudaThreadExchangeStreamCaptureMode describes the modes.
+// As cudaThreadExchangeStreamCaptureMode describes the modes; that of every thread is the global
+// one.
 cudaError_t refuse_in_capture() {
-  if (thread_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
   bool refused = false;
   for (const auto& each : captures().all) {
     const bool own = each->thread == this_thread() && each->mode != cudaStreamCaptureModeRelaxed;
-    const bool global =
-        each->mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal;
-    if (!own && !global) continue;
+    if (!own && each->mode != cudaStreamCaptureModeGlobal) continue;
     each->valid = false;
     refused = true;
   }
@@ -139,11 +130,6 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t which, cudaStreamCaptureStatus* s
   return cudaSuccess;
 }
 
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  std::swap(*mode, thread_mode);
-  return cudaSuccess;
-}
-
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long) {
   const Lock lock;
@@ -151,41 +137,16 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
   ++captures().graphs;
   return cudaSuccess;
 }
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph,
-                                          unsigned long long flags) {
-  return cudaGraphInstantiate(executable, graph, flags);
-}
-cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   const Lock lock;
   for (size_t node : replay_order(executable->nodes)) {
     const Node& each = executable->nodes[node];
-    if (const cudaError_t status = enqueue(stream, each.kind, each.work)) return status;
+    if (const cudaError_t status = enqueue(stream, each.work)) return status;
   }
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
-                                cudaGraphExecUpdateResultInfo* result) {
-  const Lock lock;
-  *result = {};
-  if (!same_topology(executable->nodes, graph->nodes)) {
-    result->result = cudaGraphExecUpdateErrorTopologyChanged;
-    return error(cudaErrorGraphExecUpdateFailure);
-  }
-  result->result = cudaGraphExecUpdateSuccess;
-  executable->nodes = graph->nodes;
-  return cudaSuccess;
-}
-
-// Only the count: nodes have no handles here.
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count) {
-  const Lock lock;
-  if (nodes != nullptr) stop("graph", "handles of nodes are not emulated");
-  *count = graph->nodes.size();
-  return cudaSuccess;
-}
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   const Lock lock;
   delete graph;

@@ -1,7 +1,6 @@
 #include "tests/cuda_emulation/matrix.h"
 
 #include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
 #include <vector>
 
@@ -58,9 +57,8 @@ void multiply_as(const Product& product, cudaDataType type) {
                  .beta = product.beta},
                 b, a, result.data());
   each([&](int64_t row, int64_t column, T& value) {
-    const double stored =
-        product.finish ? product.finish(row, column, static_cast<double>(value)) : value;
-    set_element(d.data, d.type, column * d.stride + row, stored);
+    set_element(d.data, d.type, column * d.stride + row,
+                product.finish(row, static_cast<double>(value)));
   });
 }
 
@@ -73,7 +71,6 @@ size_t element_bytes(cudaDataType type) {
     case CUDA_R_32F:
       return 4;
     case CUDA_R_16BF:
-    case CUDA_R_16F:
       return 2;
     default:
       return 0;
@@ -83,7 +80,6 @@ size_t element_bytes(cudaDataType type) {
 double element(const void* data, cudaDataType type, int64_t index) {
   if (type == CUDA_R_64F) return static_cast<const double*>(data)[index];
   if (type == CUDA_R_16BF) return __bfloat162float(static_cast<const __nv_bfloat16*>(data)[index]);
-  if (type == CUDA_R_16F) return __half2float(static_cast<const __half*>(data)[index]);
   return static_cast<const float*>(data)[index];
 }
 
@@ -93,8 +89,6 @@ void set_element(void* data, cudaDataType type, int64_t index, double value) {
     static_cast<double*>(data)[index] = value;
   } else if (type == CUDA_R_16BF) {
     static_cast<__nv_bfloat16*>(data)[index] = __float2bfloat16(single);
-  } else if (type == CUDA_R_16F) {
-    static_cast<__half*>(data)[index] = __float2half(single);
   } else {
     static_cast<float*>(data)[index] = single;
   }

@@ -1,7 +1,7 @@
-// Matrices of the emulated libraries: column-major, of any element type, in device memory.
+// Matrices of the emulated library: column-major, of any element type, in device memory.
 #pragma once
 
-#include <cublas_v2.h>
+#include <library_types.h>
 
 #include <cstdint>
 #include <functional>
@@ -28,12 +28,12 @@ struct Matrix {
 };
 
 // D = alpha op(A) op(B) + beta C, in float64 if A is, else in float32 and rounded once. C is not
-// read if beta is 0. `finish(row, column, value)`, where there is one, gives what is stored.
+// read if beta is 0. `finish(row, value)` gives what is stored.
 struct Product {
   bool transpose_a = false, transpose_b = false;
   double alpha = 1, beta = 0;
   Matrix a, b, c, d;
-  std::function<double(int64_t row, int64_t column, double value)> finish = nullptr;
+  std::function<double(int64_t row, double value)> finish;
 
   int64_t m() const { return d.rows; }
   int64_t n() const { return d.columns; }

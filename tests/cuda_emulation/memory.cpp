@@ -74,24 +74,8 @@ void set_open(bool open) {
   }
 }
 
-// A copy of rows; the plain copy has one.
-struct Rows {
-  char* to;
-  size_t to_pitch;
-  const char* from;
-  size_t from_pitch, width, height;
-
-  size_t to_bytes() const { return to_pitch * (height - 1) + width; }
-  size_t from_bytes() const { return from_pitch * (height - 1) + width; }
-  void copy() const {
-    for (size_t i = 0; i < height; ++i)
-      std::memmove(to + i * to_pitch, from + i * from_pitch, width);
-  }
-};
-
-cudaError_t check_kind(const Rows& rows, cudaMemcpyKind kind) {
-  const bool to_device = on_device(rows.to, rows.to_bytes());
-  const bool from_device = on_device(rows.from, rows.from_bytes());
+cudaError_t check_kind(const void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  const bool to_device = on_device(to, bytes), from_device = on_device(from, bytes);
   if (kind == cudaMemcpyDefault) return cudaSuccess;
   const bool wants_to = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool wants_from = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
@@ -100,14 +84,6 @@ cudaError_t check_kind(const Rows& rows, cudaMemcpyKind kind) {
                  "copy: kind %d, but its destination is%s and its source is%s device memory of "
                  "that size",
                  static_cast<int>(kind), to_device ? "" : " not", from_device ? "" : " not");
-}
-
-cudaError_t copy_async(const Rows& rows, cudaMemcpyKind kind, cudaStream_t stream) {
-  const Lock lock;
-  if (rows.width == 0 || rows.height == 0) return cudaSuccess;
-  if (const cudaError_t status = check_kind(rows, kind)) return status;
-  // Nothing promises that pageable memory is staged, or reached, before the call returns.
-  return enqueue(stream, WorkKind::kCopy, [rows] { rows.copy(); });
 }
 
 }  // namespace
@@ -161,10 +137,7 @@ cudaError_t cudaFree(void* pointer) {
   drain_all();
   return free_device(pointer);
 }
-// In a capture these two would become nodes of the graph, which nothing here needs.
-cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) {
-  return cudaMalloc(pointer, bytes);
-}
+// In a capture it would become a node of the graph, which nothing here needs.
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   const Lock lock;
   if (pointer == nullptr) return cudaSuccess;
@@ -173,7 +146,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   if (piece == memory().device.end() || piece->second.being_freed)
     return explain(cudaErrorInvalidValue, "free: %p was not allocated, or freed before", pointer);
   piece->second.being_freed = true;
-  return enqueue(stream, WorkKind::kHost, [pointer] { free_device(pointer); });
+  return enqueue(stream, [pointer] { free_device(pointer); });
 }
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
   const Lock lock;
@@ -183,6 +156,7 @@ cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
   *pointer = new_piece(memory().pinned, bytes, 64);
   return *pointer != nullptr ? cudaSuccess : error(cudaErrorMemoryAllocation);
 }
+// The runtime's header makes cudaMallocHost of typed pointers of it.
 cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   return cudaMallocHost(pointer, bytes);
 }
@@ -218,16 +192,11 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-  return copy_async({static_cast<char*>(to), 0, static_cast<const char*>(from), 0, bytes, 1}, kind,
-                    stream);
-}
-cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
-                              size_t width, size_t height, cudaMemcpyKind kind,
-                              cudaStream_t stream) {
-  if (width > to_pitch || width > from_pitch) return error(cudaErrorInvalidPitchValue);
-  return copy_async(
-      {static_cast<char*>(to), to_pitch, static_cast<const char*>(from), from_pitch, width, height},
-      kind, stream);
+  const Lock lock;
+  if (bytes == 0) return cudaSuccess;
+  if (const cudaError_t status = check_kind(to, from, bytes, kind)) return status;
+  // Nothing promises that pageable memory is staged, or reached, before the call returns.
+  return enqueue(stream, [=] { std::memmove(to, from, bytes); });
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   const Lock lock;
@@ -242,7 +211,7 @@ cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t
   if (!on_device(pointer, bytes))
     return explain(cudaErrorInvalidValue, "fill: %p is no device memory of %zu bytes", pointer,
                    bytes);
-  return enqueue(stream, WorkKind::kFill, [=] { std::memset(pointer, value, bytes); });
+  return enqueue(stream, [=] { std::memset(pointer, value, bytes); });
 }
 cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
   const Lock lock;

@@ -29,11 +29,9 @@ cudaError_t error(cudaError_t code);
 [[gnu::format(printf, 2, 3)]] cudaError_t explain(cudaError_t code, const char* format, ...);
 
 using Work = std::function<void()>;
-enum class WorkKind { kKernel, kCopy, kFill, kHost, kLibrary };
 
 // One node of a graph; what it waits for are earlier nodes.
 struct Node {
-  WorkKind kind;
   Work work;
   std::vector<size_t> after;
 };
@@ -63,7 +61,7 @@ struct Operation {
 };
 
 // Puts work on a stream, or into the graph that the stream captures.
-cudaError_t enqueue(cudaStream_t stream, WorkKind kind, Work work);
+cudaError_t enqueue(cudaStream_t stream, Work work);
 cudaError_t enqueue(cudaStream_t stream, Operation operation);
 CUstream_st* stream_or_default(cudaStream_t stream);
 void drain(CUstream_st& stream);

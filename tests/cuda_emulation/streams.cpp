@@ -101,14 +101,14 @@ cudaError_t enqueue(cudaStream_t which, Operation operation) {
   return cudaSuccess;
 }
 
-cudaError_t enqueue(cudaStream_t which, WorkKind kind, Work work) {
+cudaError_t enqueue(cudaStream_t which, Work work) {
   const Lock lock;
   CUstream_st& stream = *stream_or_default(which);
   if (stream.capture == nullptr)
     return enqueue(which, {.work = std::move(work), .wait = nullptr, .record = nullptr});
   if (!stream.capture->valid) return error(cudaErrorStreamCaptureInvalidated);
   std::vector<Node>& nodes = stream.capture->nodes;
-  nodes.push_back({kind, std::move(work), stream.after});
+  nodes.push_back({std::move(work), stream.after});
   stream.after = {nodes.size() - 1};
   return cudaSuccess;
 }
@@ -127,14 +127,6 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, 0); }
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
-  return cudaStreamCreateWithFlags(stream, flags);
-}
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  *least = 0;
-  *greatest = -5;
-  return cudaSuccess;
-}
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   const Lock lock;
   if (streams().all.count(stream) == 0) return error(cudaErrorInvalidResourceHandle);
@@ -152,21 +144,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t which) {
   drain(stream);
   return cudaSuccess;
 }
-cudaError_t cudaStreamQuery(cudaStream_t which) {
-  const Lock lock;
-  CUstream_st& stream = *stream_or_default(which);
-  if (const cudaError_t status = refuse_capturing(stream)) return status;
-  if (const cudaError_t status = refuse_in_capture()) return status;
-  return stream.queue.empty() ? cudaSuccess : cudaErrorNotReady;
-}
 cudaError_t cudaDeviceSynchronize() {
   const Lock lock;
   if (const cudaError_t status = refuse_in_capture()) return status;
   drain_all();
   return cudaSuccess;
-}
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  return enqueue(stream, WorkKind::kHost, [=] { function(data); });
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -195,9 +177,6 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t which) {
     return cudaSuccess;
   }
   return enqueue(which, {.work = nullptr, .wait = nullptr, .record = mark});
-}
-cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
-  return cudaEventRecord(event, stream);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t which, cudaEvent_t event, unsigned) {
   const Lock lock;

@@ -1,6 +1,5 @@
-// Bugs in launches and in calls of the libraries.
+// Bugs in launches and in calls of the runtime and of cuBLASLt.
 #include <cublasLt.h>
-#include <cublas_v2.h>
 
 #include "tests/cuda_emulation/bugs/bench.h"
 
@@ -14,41 +13,28 @@ __global__ void __launch_bounds__(64) fill_bounded(float* y, float value) {
   y[threadIdx.x] = value;
 }
 
-// y = x x for matrices of 8 rows and columns.
-std::vector<float> multiply(const float* a, int stride, float* c) {
-  cublasHandle_t handle = nullptr;
-  const float one = 1, zero = 0;
-  cublasCreate(&handle);
-  const cublasStatus_t status =
-      cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 8, 8, 8, &one, a, stride, a, 8, &zero, c, 8);
-  cublasDestroy(handle);
-  check(status == CUBLAS_STATUS_SUCCESS, "cublasSgemm: error {}", static_cast<int>(status));
-  return {};
-}
-
-// A product whose ReLU leaves its bits in a matrix of 8 rows, where cublasLt wants a multiple of
-// 128.
-std::vector<float> multiply_with_short_mask(Bench& b) {
+// A matrix `a` times x, of 8 rows and columns; with `chosen`, by an algorithm for matrices that are
+// aligned to 256 bytes.
+std::vector<float> multiply(Bench& b, const float* a, int64_t stride, bool chosen = false) {
   cublasLtMatmulDesc_t description = nullptr;
-  cublasLtMatrixLayout_t layout = nullptr;
+  cublasLtMatrixLayout_t layout_a = nullptr, layout = nullptr;
+  cublasLtMatmulPreference_t preference = nullptr;
   cublasLtHandle_t handle = nullptr;
-  const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_RELU_AUX;
-  const int64_t stride = 8;
-  void* const mask = b.x + 64;
+  cublasLtMatmulHeuristicResult_t result{};
+  int count = 0;
   const float one = 1, zero = 0;
   cublasLtCreate(&handle);
   cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
-    cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value);
-  };
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, mask);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, stride);
+  cublasLtMatrixLayoutCreate(&layout_a, CUDA_R_32F, 8, 8, stride);
   cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, 8, 8, 8);
+  cublasLtMatmulPreferenceCreate(&preference);
+  cublasLtMatmulAlgoGetHeuristic(handle, description, layout_a, layout, layout, layout, preference,
+                                 1, &result, &count);
   const cublasStatus_t status =
-      cublasLtMatmul(handle, description, &one, b.x, layout, b.x, layout, &zero, b.y, layout, b.y,
-                     layout, nullptr, nullptr, 0, b.first);
-  cublasLtMatrixLayoutDestroy(layout);
+      cublasLtMatmul(handle, description, &one, a, layout_a, b.x, layout, &zero, b.y, layout, b.y,
+                     layout, chosen ? &result.algo : nullptr, nullptr, 0, b.first);
+  cublasLtMatmulPreferenceDestroy(preference);
+  for (cublasLtMatrixLayout_t each : {layout_a, layout}) cublasLtMatrixLayoutDestroy(each);
   cublasLtMatmulDescDestroy(description);
   cublasLtDestroy(handle);
   check(status == CUBLAS_STATUS_SUCCESS, "cublasLtMatmul: error {}", static_cast<int>(status));
@@ -92,13 +78,13 @@ std::vector<Bug> call_bugs() {
          return std::vector<float>{};
        }},
       {"short_leading_dimension", "a matrix product with a leading dimension below its rows",
-       [](Bench& b) { return multiply(b.x, 4, b.y); }},
+       [](Bench& b) { return multiply(b, b.x, 4); }},
       {"host_pointer_to_library", "a matrix product of the host's memory",
-       [](Bench& b) { return multiply(b.host_x.data(), 8, b.y); }},
+       [](Bench& b) { return multiply(b, b.host_x.data(), 8); }},
       {"library_beyond_memory", "a matrix product that reaches beyond an allocation",
-       [](Bench& b) { return multiply(b.x, 128, b.y); }},
-      {"short_mask_stride", "an epilogue's mask with a stride that cublasLt.h forbids",
-       [](Bench& b) { return multiply_with_short_mask(b); }},
+       [](Bench& b) { return multiply(b, b.x, 128); }},
+      {"library_misaligned", "a matrix product by an algorithm for other alignments",
+       [](Bench& b) { return multiply(b, b.x + 4, 8, true); }},
   };
 }
 

@@ -70,7 +70,7 @@ constexpr Find kFinds[] = {
     {"short_leading_dimension", kPlain, "ascending", "error code"},
     {"host_pointer_to_library", kPlain, "ascending", "emulation: pointer"},
     {"library_beyond_memory", kPlain, "ascending", "emulation: pointer"},
-    {"short_mask_stride", kPlain, "ascending", "error code"},
+    {"library_misaligned", kPlain, "ascending", "emulation: alignment"},
 };
 
 class PlantedBug : public testing::TestWithParam<Find> {};

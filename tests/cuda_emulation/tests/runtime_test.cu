@@ -23,20 +23,7 @@ struct Streams {
   cudaStream_t a = nullptr, b = nullptr;
 };
 
-TEST(Copies, OfRows) {
-  Floats x(12);
-  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
-  const DeviceArray<float> from(x), to(Floats(8, -1.0f));
-  check_call(cudaMemcpy2DAsync(to.data(), 16, from.data() + 1, 24, 12, 2, cudaMemcpyDeviceToDevice,
-                               nullptr),
-             "cudaMemcpy2DAsync");
-  EXPECT_EQ(to.values(), (Floats{1, 2, 3, -1, 7, 8, 9, -1}));
-  EXPECT_EQ(
-      cudaMemcpy2DAsync(to.data(), 8, from.data(), 24, 12, 2, cudaMemcpyDeviceToDevice, nullptr),
-      cudaErrorInvalidPitchValue);
-}
-
-TEST(Copies, AndFillsRefuseWhatDoesNotFit) {
+TEST(CopiesAndFills, RefuseWhatDoesNotFit) {
   const DeviceArray<float> x(4);
   float host = 0;
   EXPECT_EQ(cudaMemcpy(x.data(), &host, 4, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
@@ -98,11 +85,11 @@ TEST(Streams, ServeSeveralThreads) {
 }
 
 // y += 1, then on another stream y += 2, joined.
-cudaGraph_t capture(Streams& streams, float* y, float first) {
+cudaGraph_t capture(Streams& streams, float* y) {
   cudaEvent_t event = nullptr;
   check_call(cudaEventCreate(&event), "cudaEventCreate");
   check_call(cudaStreamBeginCapture(streams.a, cudaStreamCaptureModeThreadLocal), "begin");
-  start(add_to, 1, 4, 0, streams.a, y, first);
+  start(add_to, 1, 4, 0, streams.a, y, 1.0f);
   check_call(cudaEventRecord(event, streams.a), "cudaEventRecord");
   check_call(cudaStreamWaitEvent(streams.b, event, 0), "cudaStreamWaitEvent");
   start(add_to, 1, 4, 0, streams.b, y, 2.0f);
@@ -116,30 +103,16 @@ cudaGraph_t capture(Streams& streams, float* y, float first) {
   return graph;
 }
 
-TEST(Graphs, ReplayWhatWasCapturedAndTakeUpdates) {
+TEST(Graphs, ReplayWhatWasCaptured) {
   Streams streams;
   const DeviceArray<float> y(Floats(4, 0.0f));
-  const cudaGraph_t graph = capture(streams, y.data(), 1.0f);
+  const cudaGraph_t graph = capture(streams, y.data());
   EXPECT_EQ(y.values(), Floats(4, 0.0f));  // captured, not run
-  size_t nodes = 0;
-  check_call(cudaGraphGetNodes(graph, nullptr, &nodes), "cudaGraphGetNodes");
-  EXPECT_EQ(nodes, 3);
   cudaGraphExec_t executable = nullptr;
   check_call(cudaGraphInstantiate(&executable, graph, 0), "cudaGraphInstantiate");
   for (int i = 0; i < 2; ++i) check_call(cudaGraphLaunch(executable, streams.b), "launch");
   EXPECT_EQ(y.values(), (Floats{0, 6, 6, 6}));
-  const cudaGraph_t other = capture(streams, y.data(), 10.0f);
-  cudaGraphExecUpdateResultInfo result{};
-  check_call(cudaGraphExecUpdate(executable, other, &result), "cudaGraphExecUpdate");
-  check_call(cudaGraphLaunch(executable, streams.a), "cudaGraphLaunch");
-  EXPECT_EQ(y.values(), (Floats{0, 18, 18, 18}));
-  check_call(cudaStreamBeginCapture(streams.a, cudaStreamCaptureModeRelaxed), "begin");
-  start(add_to, 1, 4, 0, streams.a, y.data(), 1.0f);
-  cudaGraph_t shorter = nullptr;
-  check_call(cudaStreamEndCapture(streams.a, &shorter), "cudaStreamEndCapture");
-  EXPECT_EQ(cudaGraphExecUpdate(executable, shorter, &result), cudaErrorGraphExecUpdateFailure);
-  EXPECT_EQ(result.result, cudaGraphExecUpdateErrorTopologyChanged);
-  for (cudaGraph_t each : {graph, other, shorter}) cudaGraphDestroy(each);
+  cudaGraphDestroy(graph);
   cudaGraphExecDestroy(executable);
 }
 
