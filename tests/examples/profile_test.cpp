@@ -42,12 +42,12 @@ TEST(Profile, OfTrainingCountsItsOperations) {
   const TemporaryDirectory folder;
   const std::string trace_path = folder.file("trace.json");
   const CommandResult result =
-      run_program("train_translation", "--output " + folder.file("run") + kSmall +
+      run_program("train_translation", "--device cpu --output " + folder.file("run") + kSmall +
                                            "--steps 20 --profile-trace " + trace_path);
   ASSERT_EQ(result.status, 0) << result.output;
   const std::string& output = result.output;
-  // One layer in the encoder and one in the decoder: three attentions, six norms with the last
-  // ones.
+  // A device replays what was recorded. One layer in the encoder and one in the decoder: three
+  // attentions, six norms with the last ones.
   EXPECT_EQ(call_of(output, "packed_attention", kBackwardCalls), 3 * 20);
   EXPECT_EQ(call_of(output, "layer_norm", kBackwardCalls), 7 * 20);
   EXPECT_EQ(call_of(output, "embedding", kBackwardCalls), 2 * 20);
