@@ -64,10 +64,12 @@ class Writer {
     place_ += tokens.size() * sizeof(int32_t);
     for (int64_t i = static_cast<int64_t>(tokens.size()); i < rows; ++i) token(filler);
   }
-  void positions(const std::vector<int64_t>& offsets) {
+  // Those of added rows, whose sequences may be longer than any that the model takes, stay below
+  // its number of positions.
+  void positions(const std::vector<int64_t>& offsets, int64_t count) {
     for (size_t i = 0; i + 1 < offsets.size(); ++i) {
       for (int64_t row = offsets[i]; row < offsets[i + 1]; ++row)
-        token(static_cast<int32_t>(row - offsets[i]));
+        token(static_cast<int32_t>(std::min(row - offsets[i], count - 1)));
     }
   }
 
@@ -142,9 +144,9 @@ void write_batch(const Batch& batch, const BatchForm& form, const TransformerCon
   writer.sequences(target, target, model.heads);
   writer.sequences(target, source, model.heads);
   writer.tokens(batch.source.tokens, form.source_rows, 0);
-  writer.positions(source);
+  writer.positions(source, model.maximum_length);
   writer.tokens(batch.target_inputs.tokens, form.target_rows, 0);
-  writer.positions(target);
+  writer.positions(target, model.maximum_length);
   writer.tokens(batch.target_labels.tokens, form.target_rows, kIgnoredLabel);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/models/small_models.h"
@@ -28,9 +29,10 @@ Batch small_batch() {
                   {{4, 5}, {6, 7, 8, 9}, {}, {10}});
 }
 
-PlacedBatch placed(const Batch& batch, const BatchForm& form, Device device) {
+PlacedBatch placed(const Batch& batch, const BatchForm& form, Device device,
+                   const TransformerConfig& config = small_config()) {
   std::vector<std::byte> bytes(static_cast<size_t>(form.bytes()));
-  write_batch(batch, form, small_config(), bytes.data());
+  write_batch(batch, form, config, bytes.data());
   const Array array = [&] {
     Array copy = Array::empty({form.bytes() / 4}, kInt32);
     std::memcpy(copy.raw(), bytes.data(), bytes.size());
@@ -98,6 +100,18 @@ TEST(PlacedBatch, ComputesTheSameAsTheBatch) {
         ASSERT_NEAR(actual_gradients[i], expected_gradients[i], 1e-5 * largest) << i;
     }
   });
+}
+
+// The device does not look whether a position is in the model's table.
+TEST(PlacedBatch, AddedRowsHavePositionsThatTheModelKnows) {
+  TransformerConfig config = small_config();
+  config.maximum_length = 9;  // of the longest sentence with its mark; the form rounds it up to 16
+  const Batch batch = small_batch();
+  const PlacedBatch there = placed(batch, BatchForm::of(batch), Device::cpu(), config);
+  for (const Tensor& positions : {there.source_positions, there.target_positions}) {
+    const std::vector<int32_t> values = positions.value().values<int32_t>();
+    EXPECT_EQ(*std::max_element(values.begin(), values.end()), 8);
+  }
 }
 
 TEST(PlacedBatch, RefusesWhatTheDeviceWouldNotSee) {
