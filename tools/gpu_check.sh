@@ -87,7 +87,7 @@ limit() {
   echo $((left < $1 ? left : $1))
 }
 
-# attempt NAME SECONDS COMMAND...: its output goes to OUT/NAME.log, its JSON lines to OUT/NAME.jsonl.
+# attempt NAME SECONDS COMMAND...: what it says goes to NAME.log, of which the table takes JSON lines.
 attempt() {
   local name=$1 most status
   most=$(limit "$2")
@@ -95,14 +95,12 @@ attempt() {
   if [[ $most -lt 3 ]]; then
     fail "$name" "no time is left" && return 1
   fi
-  # shellcheck disable=SC2094  # the log is only written
-  timeout -k 3 "$most" "$@" > >(tee -a "$out/$name.log" | grep --line-buffered '^{' >>"$out/$name.jsonl") \
-    2>>"$out/$name.log"
+  timeout -k 3 "$most" "$@" >>"$out/$name.log" 2>&1
   status=$?
   if [[ $status -eq 124 || $status -eq 137 ]]; then
-    fail "$name" "not done after $most s: $*"
+    fail "$name" "not done after $most s: ${*//"$root/"/}"
   elif [[ $status -ne 0 ]]; then
-    fail "$name" "ended with $status: $*"
+    fail "$name" "ended with $status: ${*//"$root/"/}"
     grep -v '^{' "$out/$name.log" | tail -n 1 | cut -c 1-300 | sed 's/^/      /'
   fi
   return "$status"
@@ -164,8 +162,7 @@ find_device() {
     fail device "the driver $driver is older than CUDA 13's: install 580 or later, or the package cuda-compat-13-0"
   fi
   part_ends=$((SECONDS + 30))
-  attempt device 30 bash -c '"$@" >/dev/null' _ "$bin/training_step" --device "$device" --model tiny \
-    --tokens 32 --steps 1 --warm-up 0
+  attempt device 30 "$bin/training_step" --device "$device" --model tiny --tokens 32 --steps 1 --warm-up 0
 }
 
 part_machine() {
@@ -258,15 +255,16 @@ begin=$SECONDS
 all=0
 for part in "${parts[@]}"; do all=$((all + share[$part])); done
 so_far=0
+logs=()
 for part in "${parts[@]}"; do
   so_far=$((so_far + share[$part]))
   part_ends=$((begin + (budget - begin) * so_far / all))
   echo "== ${part^} (at $SECONDS s)"
   "part_$part"
+  if [[ -e $out/$part.log ]]; then logs+=("$out/$part.log"); fi
 done
-sleep 1 # until the last lines are written
 echo "== Results (at $SECONDS s; logs in $out)"
-timeout 10 "${python:-python3}" "$root/tools/benchmark/device_table.py" "$out"/*.jsonl | tee "$out/table.txt"
+timeout 10 "${python:-python3}" "$root/tools/benchmark/device_table.py" "${logs[@]}" | tee "$out/table.txt"
 if [[ -e $out/failed.txt ]]; then
   sort -u "$out/failed.txt" | cut -c 1-300 | tee -a "$out/table.txt"
   exit 1
