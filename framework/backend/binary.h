@@ -20,6 +20,27 @@ void binary_gradient(Cpu, Binary operation, Side side, Array& dx, const Operand&
 void binary_gradient(Cuda, Binary operation, Side side, Array& dx, const Operand& a,
                      const Operand& b, const Array& dy);
 
+// Calls body(formula) with the formula of an operation: the member of Formulas of its name.
+template <typename Formulas, typename Body>
+void with_formula(Binary operation, Body&& body) {
+  switch (operation) {
+    case Binary::kAdd:
+      return body(typename Formulas::Add());
+    case Binary::kSubtract:
+      return body(typename Formulas::Subtract());
+    case Binary::kMultiply:
+      return body(typename Formulas::Multiply());
+    case Binary::kDivide:
+      return body(typename Formulas::Divide());
+    case Binary::kPow:
+      return body(typename Formulas::Pow());
+    case Binary::kMaximum:
+      return body(typename Formulas::Maximum());
+    case Binary::kMinimum:
+      return body(typename Formulas::Minimum());
+  }
+}
+
 // Whether it is a^2 of an array, by far the most frequent power: a product, rounded as well, which
 // unary has.
 inline bool is_square(Binary operation, const Operand& a, const Operand& b, const Shape& shape) {

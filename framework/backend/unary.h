@@ -38,6 +38,41 @@ void unary_gradient(Cpu, Unary function, Array& dx, const Array& kept, const Arr
 void unary_gradient(Cuda, Unary function, Array& dx, const Array& kept, const Array& dy,
                     Limits limits = {});
 
+// Calls body(formula) with the formula of a function: the member of Formulas of its name.
+template <typename Formulas, typename Body>
+void with_formula(Unary function, Limits limits, Body&& body) {
+  switch (function) {
+    case Unary::kNegate:
+      return body(typename Formulas::Negate());
+    case Unary::kExp:
+      return body(typename Formulas::Exp());
+    case Unary::kLog:
+      return body(typename Formulas::Log());
+    case Unary::kSqrt:
+      return body(typename Formulas::Sqrt());
+    case Unary::kRsqrt:
+      return body(typename Formulas::Rsqrt());
+    case Unary::kAbs:
+      return body(typename Formulas::Abs());
+    case Unary::kSquare:
+      return body(typename Formulas::Square());
+    case Unary::kTanh:
+      return body(typename Formulas::Tanh());
+    case Unary::kSigmoid:
+      return body(typename Formulas::Sigmoid());
+    case Unary::kRelu:
+      return body(typename Formulas::Relu());
+    case Unary::kGelu:
+      return body(typename Formulas::Gelu());
+    case Unary::kGeluTanh:
+      return body(typename Formulas::GeluTanh());
+    case Unary::kSilu:
+      return body(typename Formulas::Silu());
+    case Unary::kClamp:
+      return body(typename Formulas::Clamp{limits});
+  }
+}
+
 // What the gradient is computed from.
 enum class Kept { kNothing, kInput, kOutput };
 constexpr Kept kept_for_gradient(Unary function) {

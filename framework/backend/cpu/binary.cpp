@@ -21,94 +21,6 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The formulas: value(d, a, b), and the gradients da(d, a, b, dy) and db(d, a, b, dy).
-struct Add {
-  static constexpr bool kIntegers = true;
-  template <class D, class V>
-  static HWY_INLINE V value(D, V a, V b) {
-    return hn::Add(a, b);
-  }
-  template <class D, class V>
-  static HWY_INLINE V da(D, V, V, V dy) {
-    return dy;
-  }
-  template <class D, class V>
-  static HWY_INLINE V db(D, V, V, V dy) {
-    return dy;
-  }
-};
-
-struct Subtract {
-  static constexpr bool kIntegers = true;
-  template <class D, class V>
-  static HWY_INLINE V value(D, V a, V b) {
-    return hn::Sub(a, b);
-  }
-  template <class D, class V>
-  static HWY_INLINE V da(D, V, V, V dy) {
-    return dy;
-  }
-  template <class D, class V>
-  static HWY_INLINE V db(D, V, V, V dy) {
-    return hn::Neg(dy);
-  }
-};
-
-struct Multiply {
-  static constexpr bool kIntegers = true;
-  template <class D, class V>
-  static HWY_INLINE V value(D, V a, V b) {
-    return hn::Mul(a, b);
-  }
-  template <class D, class V>
-  static HWY_INLINE V da(D, V, V b, V dy) {
-    return hn::Mul(dy, b);
-  }
-  template <class D, class V>
-  static HWY_INLINE V db(D, V a, V, V dy) {
-    return hn::Mul(dy, a);
-  }
-};
-
-struct Divide {
-  static constexpr bool kIntegers = false;
-  template <class D, class V>
-  static HWY_INLINE V value(D, V a, V b) {
-    return hn::Div(a, b);
-  }
-  template <class D, class V>
-  static HWY_INLINE V da(D, V, V b, V dy) {
-    return hn::Div(dy, b);
-  }
-  // -dy a / b^2, in an order in which no square overflows
-  template <class D, class V>
-  static HWY_INLINE V db(D, V a, V b, V dy) {
-    return hn::Neg(hn::Mul(hn::Div(dy, b), hn::Div(a, b)));
-  }
-};
-
-struct Pow {
-  static constexpr bool kIntegers = false;
-  template <class D, class V>
-  static HWY_INLINE V value(D d, V a, V b) {
-    return apply_lanes(d, a, b, [](auto x, auto y) { return std::pow(x, y); });
-  }
-  // b a^(b - 1); 0 for b = 0, where a^-1 may be infinite.
-  template <class D, class V>
-  static HWY_INLINE V da(D d, V a, V b, V dy) {
-    const auto power = value(d, a, hn::Sub(b, hn::Set(d, hn::TFromD<D>(1))));
-    return hn::IfThenZeroElse(hn::Eq(b, hn::Zero(d)), hn::Mul(dy, hn::Mul(b, power)));
-  }
-  // a^b log(a); 0 for a = 0 and b >= 0, where the logarithm is infinite.
-  template <class D, class V>
-  static HWY_INLINE V db(D d, V a, V b, V dy) {
-    const auto slope = apply_lanes(d, a, b, [](auto x, auto y) {
-      return x == 0 && y >= 0 ? decltype(x){0} : std::pow(x, y) * std::log(x);
-    });
-    return hn::Mul(dy, slope);
-  }
-};
-
 // The part of dy for `one` of two operands of which the larger is taken: half of it for equals.
 template <class D, class V>
 HWY_INLINE V share_of_larger(D d, V one, V other, V dy) {
@@ -116,66 +28,136 @@ HWY_INLINE V share_of_larger(D d, V one, V other, V dy) {
   return hn::IfThenElse(hn::Eq(one, other), half, hn::IfThenZeroElse(hn::Lt(one, other), dy));
 }
 
-struct Maximum {
-  static constexpr bool kIntegers = true;
-  template <class D, class V>
-  static HWY_INLINE V value(D, V a, V b) {
-    if constexpr (std::is_integral_v<hn::TFromD<D>>) {
-      return hn::Max(a, b);
-    } else {
-      return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);  // NaN if one is NaN
+// The formulas: value(d, a, b), and the gradients da(d, a, b, dy) and db(d, a, b, dy).
+struct Formulas {
+  struct Add {
+    static constexpr bool kIntegers = true;
+    template <class D, class V>
+    static HWY_INLINE V value(D, V a, V b) {
+      return hn::Add(a, b);
     }
-  }
-  template <class D, class V>
-  static HWY_INLINE V da(D d, V a, V b, V dy) {
-    return share_of_larger(d, a, b, dy);
-  }
-  template <class D, class V>
-  static HWY_INLINE V db(D d, V a, V b, V dy) {
-    return share_of_larger(d, b, a, dy);
-  }
-};
-
-struct Minimum {
-  static constexpr bool kIntegers = true;
-  template <class D, class V>
-  static HWY_INLINE V value(D, V a, V b) {
-    if constexpr (std::is_integral_v<hn::TFromD<D>>) {
-      return hn::Min(a, b);
-    } else {
-      return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b);
+    template <class D, class V>
+    static HWY_INLINE V da(D, V, V, V dy) {
+      return dy;
     }
-  }
-  // a is the smaller where b is the larger.
-  template <class D, class V>
-  static HWY_INLINE V da(D d, V a, V b, V dy) {
-    return share_of_larger(d, b, a, dy);
-  }
-  template <class D, class V>
-  static HWY_INLINE V db(D d, V a, V b, V dy) {
-    return share_of_larger(d, a, b, dy);
-  }
-};
+    template <class D, class V>
+    static HWY_INLINE V db(D, V, V, V dy) {
+      return dy;
+    }
+  };
 
-template <class Body>
-void with_formula(Binary operation, Body&& body) {
-  switch (operation) {
-    case Binary::kAdd:
-      return body(Add());
-    case Binary::kSubtract:
-      return body(Subtract());
-    case Binary::kMultiply:
-      return body(Multiply());
-    case Binary::kDivide:
-      return body(Divide());
-    case Binary::kPow:
-      return body(Pow());
-    case Binary::kMaximum:
-      return body(Maximum());
-    case Binary::kMinimum:
-      return body(Minimum());
-  }
-}
+  struct Subtract {
+    static constexpr bool kIntegers = true;
+    template <class D, class V>
+    static HWY_INLINE V value(D, V a, V b) {
+      return hn::Sub(a, b);
+    }
+    template <class D, class V>
+    static HWY_INLINE V da(D, V, V, V dy) {
+      return dy;
+    }
+    template <class D, class V>
+    static HWY_INLINE V db(D, V, V, V dy) {
+      return hn::Neg(dy);
+    }
+  };
+
+  struct Multiply {
+    static constexpr bool kIntegers = true;
+    template <class D, class V>
+    static HWY_INLINE V value(D, V a, V b) {
+      return hn::Mul(a, b);
+    }
+    template <class D, class V>
+    static HWY_INLINE V da(D, V, V b, V dy) {
+      return hn::Mul(dy, b);
+    }
+    template <class D, class V>
+    static HWY_INLINE V db(D, V a, V, V dy) {
+      return hn::Mul(dy, a);
+    }
+  };
+
+  struct Divide {
+    static constexpr bool kIntegers = false;
+    template <class D, class V>
+    static HWY_INLINE V value(D, V a, V b) {
+      return hn::Div(a, b);
+    }
+    template <class D, class V>
+    static HWY_INLINE V da(D, V, V b, V dy) {
+      return hn::Div(dy, b);
+    }
+    // -dy a / b^2, in an order in which no square overflows
+    template <class D, class V>
+    static HWY_INLINE V db(D, V a, V b, V dy) {
+      return hn::Neg(hn::Mul(hn::Div(dy, b), hn::Div(a, b)));
+    }
+  };
+
+  struct Pow {
+    static constexpr bool kIntegers = false;
+    template <class D, class V>
+    static HWY_INLINE V value(D d, V a, V b) {
+      return apply_lanes(d, a, b, [](auto x, auto y) { return std::pow(x, y); });
+    }
+    // b a^(b - 1); 0 for b = 0, where a^-1 may be infinite.
+    template <class D, class V>
+    static HWY_INLINE V da(D d, V a, V b, V dy) {
+      const auto power = value(d, a, hn::Sub(b, hn::Set(d, hn::TFromD<D>(1))));
+      return hn::IfThenZeroElse(hn::Eq(b, hn::Zero(d)), hn::Mul(dy, hn::Mul(b, power)));
+    }
+    // a^b log(a); 0 for a = 0 and b >= 0, where the logarithm is infinite.
+    template <class D, class V>
+    static HWY_INLINE V db(D d, V a, V b, V dy) {
+      const auto slope = apply_lanes(d, a, b, [](auto x, auto y) {
+        return x == 0 && y >= 0 ? decltype(x){0} : std::pow(x, y) * std::log(x);
+      });
+      return hn::Mul(dy, slope);
+    }
+  };
+
+  struct Maximum {
+    static constexpr bool kIntegers = true;
+    template <class D, class V>
+    static HWY_INLINE V value(D, V a, V b) {
+      if constexpr (std::is_integral_v<hn::TFromD<D>>) {
+        return hn::Max(a, b);
+      } else {
+        return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);  // NaN if one is NaN
+      }
+    }
+    template <class D, class V>
+    static HWY_INLINE V da(D d, V a, V b, V dy) {
+      return share_of_larger(d, a, b, dy);
+    }
+    template <class D, class V>
+    static HWY_INLINE V db(D d, V a, V b, V dy) {
+      return share_of_larger(d, b, a, dy);
+    }
+  };
+
+  struct Minimum {
+    static constexpr bool kIntegers = true;
+    template <class D, class V>
+    static HWY_INLINE V value(D, V a, V b) {
+      if constexpr (std::is_integral_v<hn::TFromD<D>>) {
+        return hn::Min(a, b);
+      } else {
+        return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b);
+      }
+    }
+    // a is the smaller where b is the larger.
+    template <class D, class V>
+    static HWY_INLINE V da(D d, V a, V b, V dy) {
+      return share_of_larger(d, b, a, dy);
+    }
+    template <class D, class V>
+    static HWY_INLINE V db(D d, V a, V b, V dy) {
+      return share_of_larger(d, a, b, dy);
+    }
+  };
+};
 
 template <typename T, class Formula>
 void value_range(Formula, Array& y, const Operand& a, const Operand& b, int64_t first,
@@ -220,7 +202,7 @@ void gradient_range(Formula, Side side, Array& dx, const Operand& a, const Opera
 
 void values(Binary operation, Array& y, const Operand& a, const Operand& b, int64_t first,
             int64_t last) {
-  with_formula(operation, [&](auto formula) {
+  with_formula<Formulas>(operation, [&](auto formula) {
     const auto run = [&](auto zero) { value_range<decltype(zero)>(formula, y, a, b, first, last); };
     if constexpr (decltype(formula)::kIntegers) {
       if (y.dtype() == kInt32) return run(int32_t{});
@@ -231,7 +213,7 @@ void values(Binary operation, Array& y, const Operand& a, const Operand& b, int6
 
 void gradients(Binary operation, Side side, Array& dx, const Operand& a, const Operand& b,
                const Array& dy, int64_t first, int64_t last) {
-  with_formula(operation, [&](auto formula) {
+  with_formula<Formulas>(operation, [&](auto formula) {
     dispatch_floating("binary", dx.dtype(), [&](auto zero) {
       gradient_range<decltype(zero)>(formula, side, dx, a, b, dy, first, last);
     });
