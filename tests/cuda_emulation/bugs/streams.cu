@@ -55,6 +55,15 @@ std::vector<Bug> stream_bugs() {
          check_call(cudaFreeHost(pinned), "cudaFreeHost");
          return std::vector<float>(kWidth, 5.0f);
        }},
+      {"pageable_changed", "memory that is not pinned is changed before the copy from it has run",
+       [](Bench& b) {
+         std::vector<float> row(kWidth, 5.0f);
+         check_call(cudaMemcpyAsync(b.y, row.data(), kBytes, cudaMemcpyHostToDevice, b.first),
+                    "copy");
+         std::fill(row.begin(), row.end(), 6.0f);
+         check_call(cudaStreamSynchronize(b.first), "cudaStreamSynchronize");
+         return std::vector<float>(kWidth, 5.0f);
+       }},
       {"pinned_read_early", "a pinned buffer is read before the copy to it has run",
        [](Bench& b) {
          float* pinned = nullptr;

@@ -54,6 +54,7 @@ constexpr Find kFinds[] = {
     {"freed_twice", kPlain, "ascending", "error code"},
     {"leak", kPlain, "leaks", "emulation: leak"},
     {"pinned_changed", kPlain, "deferred", "wrong values"},
+    {"pageable_changed", kPlain, "deferred", "wrong values"},
     {"pinned_read_early", kPlain, "deferred", "wrong values"},
     {"missing_wait", kPlain, "deferred", "wrong values"},
     {"freed_in_use", kPlain, "deferred", "wrong values"},
