@@ -31,7 +31,7 @@ void wait_for_copies(int pending) {
   for (size_t i = 0; i < count; ++i) {
     const AsyncCopy& copy = thread.copies[i];
     std::memset(copy.to, 0, copy.bytes);
-    std::memcpy(copy.to, copy.from, copy.source_bytes);
+    if (copy.source_bytes > 0) std::memcpy(copy.to, copy.from, copy.source_bytes);
   }
   const AsScheduler scheduler;
   thread.copies.erase(thread.copies.begin(), thread.copies.begin() + static_cast<long>(count));
