@@ -12,14 +12,21 @@ __device__ C larger(C a, C b) {
   return b > a ? b : a;  // NaN never wins: the sum of powers keeps it
 }
 
+// Room for as many blocks as shared memory has, so that some compute while others load.
+template <typename T>
+constexpr int kForwardBlocks = sizeof(T) <= 4 ? 6 : kTileBlocks;
+
 // One thread's part of the softmax of kTile rows, of the keys seen so far.
-template <typename C, int kWidth>
+template <typename T>
 struct OnlineSoftmax {
-  C largest[kTileSteps], total[kTileSteps];
-  TileSums<C, kWidth> output;
+  using C = Compute<T>;
+  using Thread = TileThread<T>;
+
+  C largest[Thread::kRows], total[Thread::kRows];
+  TileSums<T> output;
 
   __device__ OnlineSoftmax() {
-    for (int i = 0; i < kTileSteps; ++i) {
+    for (int i = 0; i < Thread::kRows; ++i) {
       largest[i] = kNoScore<C>;
       total[i] = 0;
     }
@@ -28,23 +35,22 @@ struct OnlineSoftmax {
   __device__ C shift(int i) const { return largest[i] == kNoScore<C> ? C{0} : largest[i]; }
 
   // Turns scores into powers above the new maximum, and what was summed before accordingly.
-  __device__ void exponentiate(TileElements<C>& scores) {
+  __device__ void exponentiate(TileElements<T>& scores) {
 #pragma unroll
-    for (int i = 0; i < kTileSteps; ++i) {
-      C most = scores[i][0];
-      for (int j = 1; j < kTileSteps; ++j) most = larger(most, scores[i][j]);
-      most = larger(largest[i], most);
-      for (int distance = kTileSide / 2; distance > 0; distance /= 2)
+    for (int i = 0; i < Thread::kRows; ++i) {
+      C most = largest[i];
+      for (const C score : scores[i]) most = larger(most, score);
+      for (int distance = Thread::kLanes / 2; distance > 0; distance /= 2)
         most = larger(most, __shfl_xor_sync(kAllLanes, most, distance));
       const C before = largest[i];
       largest[i] = most;
       const C factor = power(before - shift(i));
       C sum = 0;
-      for (int j = 0; j < kTileSteps; ++j) {
-        scores[i][j] = power(scores[i][j] - shift(i));
-        sum += scores[i][j];
+      for (C& score : scores[i]) {
+        score = power(score - shift(i));
+        sum += score;
       }
-      for (int distance = kTileSide / 2; distance > 0; distance /= 2)
+      for (int distance = Thread::kLanes / 2; distance > 0; distance /= 2)
         sum += __shfl_xor_sync(kAllLanes, sum, distance);
       // A factor of 0 hides even what is not a number.
       total[i] = factor == 0 ? sum : total[i] * factor + sum;
@@ -55,82 +61,85 @@ struct OnlineSoftmax {
   __device__ C inverse(int i) const { return total[i] == 0 ? C{0} : 1 / total[i]; }
 };
 
-// Room for as many blocks as shared memory has, so that some compute while others load.
-template <typename C>
-constexpr int kForwardBlocks = sizeof(C) == 4 ? 6 : kTileBlocks;
-
-template <typename T, int kWidth>
-__global__ void __launch_bounds__(kTileThreads, kForwardBlocks<Compute<T>>)
+template <typename T>
+__global__ void __launch_bounds__(kTileThreads, kForwardBlocks<T>)
     attention_kernel(AttentionTerms<T> a, AttentionGrid grid, T* output,
                      RowStatistics<Compute<T>>* statistics) {
   using C = Compute<T>;
-  constexpr int kElements = Tile<T, kWidth>::kElements;
-  GS_DYNAMIC_SHARED(C, shared);
+  using Thread = TileThread<T>;
+  GS_DYNAMIC_SHARED(T, shared);
   __shared__ uint16_t kept_bits[2 * kTile];
   const KeptWeights kept{kept_bits};
   const AttentionBlock block = block_of(grid, a.sequences);
   if (block.first_row >= block.sequence.queries) return;
-  Tile<T, kWidth> query{shared}, key{shared + kElements}, value{shared + 2 * kElements};
-  const Coefficients<C> weights{shared + 3 * kElements};
+  Tile<T> query{shared}, key{shared + query.kElements}, value{shared + 2 * query.kElements};
+  Coefficients<T> weights{shared + 3 * query.kElements};
   const auto queries = query_rows(a.query, block, a.heads, a.width);
   const auto keys = key_rows(a.key, block, a.heads, a.width);
   const auto values = key_rows(a.value, block, a.heads, a.value_width);
   const bool drops = a.dropout.threshold > 0;
-  OnlineSoftmax<C, kWidth> softmax;
-  const int64_t seen = block.visible_in_tile(a.causal);
-  for (int64_t first_key = 0; first_key < seen; first_key += kTile) {
-    TileElements<C> x;
-    tile_products(x, query, queries, block.first_row, key, keys, first_key);
-    value.hold(values, first_key, block.part * kWidth);
-    if (drops) {
-      kept.draw(a.dropout, block, block.first_row, first_key);
-      __syncthreads();
+  const int64_t column = block.part * kTileWidth<T>, seen = block.visible_in_tile(a.causal);
+  OnlineSoftmax<T> softmax;
+  bool exact = false;
+  do {
+    softmax = {};
+    for (int64_t first_key = 0; first_key < seen; first_key += kTile) {
+      TileElements<T> x;
+      tile_products(x, query, queries, block.first_row, key, keys, first_key);
+      value.hold(values, first_key, column);
+      if (drops) {
+        kept.draw(a.dropout, block, block.first_row, first_key);
+        __syncthreads();
+      }
+      const TileSight sight = sight_of(block, a.causal, block.first_row, first_key);
+      finish_scores<ByQuery<T>>(x, a, block, sight, block.first_row, first_key);
+      softmax.exponentiate(x);
+      if (drops) {
+        for_each_element<ByQuery<T>>(x, [&](C& weight, int row, int key_place) {
+          weight = kept.at(row, key_place) ? weight * a.dropout_scale : 0;
+        });
+      }
+      weights.hold(x, 1);
+      wait_for_tiles();
+      combine(softmax.output, weights, value, exact);
     }
-    const TileSight sight = sight_of(block, a.causal, block.first_row, first_key);
-    finish_scores<ByQuery>(x, a, block, sight, block.first_row, first_key);
-    softmax.exponentiate(x);
-    for_each_element<ByQuery>([&](int i, int j, int row, int column) {
-      if (drops) x[i][j] = kept.at(row, column) ? x[i][j] * a.dropout_scale : 0;
-      weights.at(row, column) = x[i][j];
-    });
-    __syncthreads();
-    softmax.output.combine(weights, value, block.sequence.keys - first_key);
-  }
-  for (int i = 0; i < kTileSteps; ++i) {
-    const int64_t row = block.first_row + tile_row(i);
+  } while (repeat<T>(exact, softmax.output.finite()));
+  for (int i = 0; i < Thread::kRows; ++i) {
+    const int64_t row = block.first_row + Thread::row(i);
     for (C& element : softmax.output.sums[i]) element *= softmax.inverse(i);
-    if (statistics != nullptr && block.part == 0 && tile_x() == 0 && row < block.sequence.queries)
+    if (statistics != nullptr && block.part == 0 && Thread::lane() == 0 &&
+        row < block.sequence.queries)
       statistics[(block.sequence.query_start + row) * a.heads + block.head] = {softmax.shift(i),
                                                                                softmax.inverse(i)};
   }
   softmax.output.store_rows(query_rows(output, block, a.heads, a.value_width), block.first_row,
-                            block.part * kWidth);
+                            column);
 }
 
-template <typename T, int kWidth>
-__global__ void __launch_bounds__(kTileThreads, kTileBlocks)
+template <typename T>
+__global__ void __launch_bounds__(kTileThreads, kForwardBlocks<T>)
     weights_kernel(AttentionTerms<T> a, AttentionGrid grid, T* weights,
                    const RowStatistics<Compute<T>>* statistics) {
   using C = Compute<T>;
-  GS_DYNAMIC_SHARED(C, shared);
+  GS_DYNAMIC_SHARED(T, shared);
   const AttentionBlock block = block_of(grid, a.sequences);
   if (block.first_row >= block.sequence.queries) return;
-  Tile<T, kWidth> query{shared}, key{shared + Tile<T, kWidth>::kElements};
+  Tile<T> query{shared}, key{shared + query.kElements};
   const auto queries = query_rows(a.query, block, a.heads, a.width);
   const auto keys = key_rows(a.key, block, a.heads, a.width);
   const int64_t width = block.sequence.weights_width, seen = block.visible_in_tile(a.causal);
   for (int64_t first_key = 0; first_key < width; first_key += kTile) {
-    TileElements<C> x{};
+    TileElements<T> x{};
     const TileSight sight = sight_of(block, a.causal, block.first_row, first_key);
     if (first_key < seen) {
       tile_products(x, query, queries, block.first_row, key, keys, first_key);
-      finish_scores<ByQuery>(x, a, block, sight, block.first_row, first_key);
+      finish_scores<ByQuery<T>>(x, a, block, sight, block.first_row, first_key);
     }
-    for_each_element<ByQuery>([&](int i, int j, int row, int column) {
+    for_each_element<ByQuery<T>>(x, [&](C score, int row, int column) {
       if (block.first_row + row >= block.sequence.queries || first_key + column >= width) return;
       const auto known = statistics_of(statistics, block, a.heads, block.first_row + row);
       store(weights + block.weights_row(block.first_row + row) + first_key + column,
-            sight.sees(row, column) ? known.weight(x[i][j]) : C{0});
+            sight.sees(row, column) ? known.weight(score) : C{0});
     });
   }
 }
@@ -138,24 +147,19 @@ __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
 template <typename T>
 void attend(Cuda device, AttentionResults& results, const AttentionInputs& inputs,
             const AttentionPlan& plan) {
-  using C = Compute<T>;
-  using Statistics = RowStatistics<C>;
+  using Statistics = RowStatistics<Compute<T>>;
   const AttentionTerms<T> terms = terms_of<T>(inputs, plan);
   Statistics* const statistics =
       results.statistics.defined() ? static_cast<Statistics*>(results.statistics.raw()) : nullptr;
-  dispatch_tile_width<T>(std::max(plan.width, plan.value_width), [&](auto tile_width) {
-    constexpr int kWidth = tile_width;
-    constexpr int kElements = Tile<T, kWidth>::kElements;
-    const AttentionGrid grid =
-        attention_grid(plan, &AttentionSequence::queries, plan.value_width, kWidth);
-    launch_tiles(device, grid, 3 * kElements + Coefficients<C>::kElements, sizeof(C),
-                 attention_kernel<T, kWidth>, terms, grid, elements_of<T>(results.output),
-                 statistics);
-    if (!results.weights.defined()) return;
-    const AttentionGrid all = attention_grid(plan, &AttentionSequence::queries, 1, kWidth);
-    launch_tiles(device, all, 2 * kElements, sizeof(C), weights_kernel<T, kWidth>, terms, all,
-                 elements_of<T>(results.weights), statistics);
-  });
+  constexpr int64_t kTileBytes = Tile<T>::kElements * sizeof(T);
+  const AttentionGrid grid =
+      attention_grid(plan, &AttentionSequence::queries, plan.value_width, kTileWidth<T>);
+  launch_tiles(device, grid, 3 * kTileBytes + Coefficients<T>::kElements * sizeof(T),
+               attention_kernel<T>, terms, grid, elements_of<T>(results.output), statistics);
+  if (!results.weights.defined()) return;
+  const AttentionGrid all = attention_grid(plan, &AttentionSequence::queries, 1, 1);
+  launch_tiles(device, all, 2 * kTileBytes, weights_kernel<T>, terms, all,
+               elements_of<T>(results.weights), statistics);
 }
 
 }  // namespace

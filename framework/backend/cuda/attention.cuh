@@ -2,8 +2,7 @@
 #pragma once
 
 #include "framework/backend/attention.h"
-#include "framework/backend/cuda/attention_tiles.cuh"
-#include "framework/backend/cuda/block.cuh"
+#include "framework/backend/cuda/attention_tensor_cores.cuh"
 
 namespace gs::backend {
 
@@ -73,15 +72,14 @@ inline AttentionGrid attention_grid(const AttentionPlan& plan, int64_t Attention
 }
 
 template <typename... Parameters, typename... Arguments>
-void launch_tiles(Cuda device, const AttentionGrid& grid, int64_t shared_elements,
-                  int64_t element_size, void (*kernel)(Parameters...), Arguments&&... arguments) {
+void launch_tiles(Cuda device, const AttentionGrid& grid, int64_t shared_bytes,
+                  void (*kernel)(Parameters...), Arguments&&... arguments) {
   if (grid.blocks() == 0) return;
   check(grid.blocks() <= INT32_MAX,
         "attention: too many tiles of weights, got {}; use a smaller batch", grid.blocks());
   launch("attention", device,
-         Grid{dim3(static_cast<unsigned>(grid.blocks())), dim3(kTileThreads),
-              shared_elements * element_size},
-         kernel, std::forward<Arguments>(arguments)...);
+         Grid{dim3(static_cast<unsigned>(grid.blocks())), dim3(kTileThreads), shared_bytes}, kernel,
+         std::forward<Arguments>(arguments)...);
 }
 
 // What one block computes.
@@ -151,52 +149,87 @@ __device__ inline TileSight sight_of(const AttentionBlock& block, bool causal, i
           causal ? within_tile(diagonal) : kTile};
 }
 
-// Places in a tile whose rows are queries and whose columns are keys, or the other way round.
+// sums = the products of rows of x from x_row on and rows of y from y_row on, over all columns. All
+// threads of the block call it; it begins with a barrier.
+template <typename T>
+__device__ void tile_products(TileElements<T>& sums, Tile<T>& a, const HeadRows<const T>& x,
+                              int64_t x_row, Tile<T>& b, const HeadRows<const T>& y,
+                              int64_t y_row) {
+  for (auto& row : sums)
+    for (auto& sum : row) sum = 0;
+  int64_t column = 0;
+  do {
+    __syncthreads();
+    a.hold(x, x_row, column);
+    b.hold(y, y_row, column);
+    wait_for_tiles();
+    multiply(sums, a, b);
+    column += kTileWidth<T>;
+  } while (column < x.width);
+}
+
+// Whether a block has to form its sums once more and exactly: see combine. All threads call it at
+// the end, with whether theirs are finite.
+template <typename T>
+__device__ bool repeat(bool& exact, bool finite) {
+  if (exact || !std::is_same_v<T, __nv_bfloat16>) return false;
+  exact = __syncthreads_or(!finite) != 0;
+  return exact;
+}
+
+// A thread's part of a tile whose rows are queries and whose columns are keys, or the other way
+// round.
+template <typename T>
 struct ByQuery {
-  __device__ static int query(int i, int) { return tile_row(i); }
-  __device__ static int key(int, int j) { return tile_column(j); }
+  using Thread = TileThread<T>;
+  static constexpr int kQueries = Thread::kRows, kKeys = Thread::kColumns;
+  __device__ static int query(int q) { return Thread::row(q); }
+  __device__ static int key(int k) { return Thread::column(k); }
+  __device__ static Compute<T>& at(TileElements<T>& x, int q, int k) { return x[q][k]; }
 };
+template <typename T>
 struct ByKey {
-  __device__ static int query(int, int j) { return tile_column(j); }
-  __device__ static int key(int i, int) { return tile_row(i); }
+  using Thread = TileThread<T>;
+  static constexpr int kQueries = Thread::kColumns, kKeys = Thread::kRows;
+  __device__ static int query(int q) { return Thread::column(q); }
+  __device__ static int key(int k) { return Thread::row(k); }
+  __device__ static Compute<T>& at(TileElements<T>& x, int q, int k) { return x[k][q]; }
 };
 
-// Calls function(i, j, query, key) for a thread's elements of a tile.
-template <typename Places, typename Function>
-__device__ void for_each_element(const Function& function) {
+// Calls function(element, query, key) for a thread's elements of a tile, with their places there.
+template <typename Places, typename Elements, typename Function>
+__device__ void for_each_element(Elements& x, const Function& function) {
 #pragma unroll
-  for (int i = 0; i < kTileSteps; ++i) {
+  for (int q = 0; q < Places::kQueries; ++q) {
 #pragma unroll
-    for (int j = 0; j < kTileSteps; ++j) function(i, j, Places::query(i, j), Places::key(i, j));
+    for (int k = 0; k < Places::kKeys; ++k)
+      function(Places::at(x, q, k), Places::query(q), Places::key(k));
   }
 }
 
 // Turns products of queries and keys into scores, -infinity for what is hidden.
 template <typename Places, typename T, typename C = Compute<T>>
-__device__ void finish_scores(TileElements<C>& x, const AttentionTerms<T>& a,
+__device__ void finish_scores(TileElements<T>& x, const AttentionTerms<T>& a,
                               const AttentionBlock& block, const TileSight& sight,
                               int64_t first_query, int64_t first_key) {
-  const auto start_of = [&](const std::array<int64_t, 4>& strides) {
-    return block.index * strides[0] + block.head * strides[1] + first_query * strides[2] +
-           first_key * strides[3];
+  // Not relative to the tile: what all tiles have in common would be kept in registers.
+  const auto place = [&](const std::array<int64_t, 4>& strides, int query, int key) {
+    return block.index * strides[0] + block.head * strides[1] + (first_query + query) * strides[2] +
+           (first_key + key) * strides[3];
   };
-  for_each_element<Places>([&](int i, int j, int, int) { x[i][j] *= a.scale; });
+  for_each_element<Places>(x, [&](C& score, int, int) { score *= a.scale; });
   if (a.scores != nullptr) {
-    const T* const scores = a.scores + start_of(a.scores_strides);
-    for_each_element<Places>([&](int i, int j, int query, int key) {
-      if (sight.sees(query, key))
-        x[i][j] += load(scores + query * a.scores_strides[2] + key * a.scores_strides[3]);
+    for_each_element<Places>(x, [&](C& score, int query, int key) {
+      if (sight.sees(query, key)) score += load(a.scores + place(a.scores_strides, query, key));
     });
   }
   if (a.mask != nullptr) {
-    const bool* const mask = a.mask + start_of(a.mask_strides);
-    for_each_element<Places>([&](int i, int j, int query, int key) {
-      if (sight.sees(query, key) && !mask[query * a.mask_strides[2] + key * a.mask_strides[3]])
-        x[i][j] = kNoScore<C>;
+    for_each_element<Places>(x, [&](C& score, int query, int key) {
+      if (sight.sees(query, key) && !a.mask[place(a.mask_strides, query, key)]) score = kNoScore<C>;
     });
   }
-  for_each_element<Places>([&](int i, int j, int query, int key) {
-    if (!sight.sees(query, key)) x[i][j] = kNoScore<C>;
+  for_each_element<Places>(x, [&](C& score, int query, int key) {
+    if (!sight.sees(query, key)) score = kNoScore<C>;
   });
 }
 

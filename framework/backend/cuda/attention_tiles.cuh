@@ -2,16 +2,19 @@
 // in shared memory.
 #pragma once
 
+#include "framework/backend/cuda/block.cuh"
 #include "framework/backend/cuda/element.cuh"
 #include "framework/backend/cuda/launch.h"
+#include "framework/backend/cuda/mma.cuh"
 
 namespace gs::backend {
 
-// Thread y * kTileSide + x of a block computes the elements of a tile whose rows are y, y +
-// kTileSide, ... and whose columns are x, x + kTileSide, ...: a step each.
-constexpr int kTile = 32, kTileSide = 8, kTileSteps = kTile / kTileSide;
-constexpr int kTileThreads = kTileSide * kTileSide;
+constexpr int kTile = 32, kTileThreads = 64;
 constexpr int kTileBlocks = 4;  // of a multiprocessor at least; bounds the registers of a thread
+
+// Columns that a tile has room for. Wider matrices are taken in parts.
+template <typename T>
+constexpr int kTileWidth = sizeof(T) <= 4 ? 64 : 32;
 
 // 16 bytes, loaded and stored at once.
 template <typename T>
@@ -32,120 +35,110 @@ __device__ HeadRows<T> head_rows(T* x, int64_t first, int64_t rows, int64_t head
   return {x + (first * heads + head) * width, rows, width, heads * width};
 }
 
-// The place of one thread's elements.
-__device__ inline int tile_x() { return static_cast<int>(threadIdx.x) % kTileSide; }
-__device__ inline int tile_row(int step) {
-  return static_cast<int>(threadIdx.x) / kTileSide + step * kTileSide;
-}
-__device__ inline int tile_column(int step) { return tile_x() + step * kTileSide; }
+// Which elements of a tile one thread computes: those of some rows, which kLanes threads share, and
+// some columns; in wide tiles runs of kRun neighbours.
+template <typename T>
+struct TileThread {
+  static constexpr int kLanes = 8, kRows = kTile / (kTileThreads / kLanes),
+                       kColumns = kTile / kLanes;
+  static constexpr int kRun = Pack<T>::kSize;
 
-// kTile rows and kWidth columns in shared memory; what lies outside of the matrix is 0.
-template <typename T, int kWidth>
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % kLanes; }
+  __device__ static int row(int i) { return static_cast<int>(threadIdx.x) / kLanes + i * kLanes; }
+  __device__ static int column(int j) { return lane() + j * kLanes; }
+};
+// As mma_bf16 has its results: each of the two warps has 16 rows.
+template <>
+struct TileThread<__nv_bfloat16> {
+  static constexpr int kLanes = 4, kRows = 2, kColumns = kTile / kLanes;
+  static constexpr int kRun = 2;
+
+  __device__ static int lane() { return static_cast<int>(threadIdx.x) % kLanes; }
+  __device__ static int row(int i) {
+    const int thread = static_cast<int>(threadIdx.x);
+    return thread / kWarp * 16 + thread % kWarp / kLanes + i * 8;
+  }
+  __device__ static int column(int j) { return j / kRun * 8 + lane() * kRun + j % kRun; }
+};
+
+// kTile rows of a matrix in shared memory; what lies outside of the matrix is 0.
+template <typename T>
 struct Tile {
-  using C = Compute<T>;
+  static constexpr int kWidth = kTileWidth<T>;
   // Rows are four banks apart, so that threads which read neighbouring rows do not collide.
-  static constexpr int kStride = kWidth + Pack<C>::kSize;
+  static constexpr int kStride = kWidth + Pack<T>::kSize;
   static constexpr int kElements = kTile * kStride;
 
-  C* elements;
-  int64_t row = -1, column = -1;  // of the matrix, where the tile starts
+  T* elements;
+  const T* start = nullptr;   // in the matrix
+  int rows = 0, columns = 0;  // of the matrix, that the tile holds
 
-  // Fills the tile, unless it holds this part already. Barriers before and after are the caller's.
+  // Starts to fill the tile, unless it holds this part already. A barrier before is the caller's,
+  // wait_for_tiles must follow.
   __device__ void hold(const HeadRows<const T>& x, int64_t first_row, int64_t first_column) {
-    if (row == first_row && column == first_column) return;
-    row = first_row;
-    column = first_column;
+    const T* const from = x.data + first_row * x.stride + first_column;
+    const int rows_from = within(x.rows - first_row, kTile);
+    const int columns_from = within(x.width - first_column, kWidth);
+    if (start == from && rows == rows_from && columns == columns_from) return;
+    start = from;
+    rows = rows_from;
+    columns = columns_from;
     if (x.width % Pack<T>::kSize == 0) {
-      fill_packs(x);
+      fill<Pack<T>::kSize>(
+          x.stride, [](T* to, const T* place, bool inside) { copy_async_16(to, place, inside); });
     } else {
-      fill(x);
+      fill<1>(x.stride, [](T* to, const T* place, bool inside) { *to = inside ? *place : T{}; });
     }
   }
 
  private:
-  __device__ void fill(const HeadRows<const T>& x) {
-    for (int i = static_cast<int>(threadIdx.x); i < kTile * kWidth; i += kTileThreads) {
-      const int r = i / kWidth, c = i % kWidth;
-      const bool inside = row + r < x.rows && column + c < x.width;
-      elements[r * kStride + c] = inside ? load(x.data + (row + r) * x.stride + column + c) : C{0};
-    }
+  __device__ static int within(int64_t count, int most) {
+    return static_cast<int>(count < 0 ? 0 : count < most ? count : most);
   }
 
-  __device__ void fill_packs(const HeadRows<const T>& x) {
-    constexpr int kSize = Pack<T>::kSize, kRowPacks = kWidth / kSize;
-    constexpr int kParts = kSize / Pack<C>::kSize;
-#pragma unroll 4
-    for (int i = static_cast<int>(threadIdx.x); i < kTile * kRowPacks; i += kTileThreads) {
-      const int r = i / kRowPacks, c = i % kRowPacks * kSize;
-      Pack<T> pack{};
-      if (row + r < x.rows && column + c < x.width)
-        pack = *reinterpret_cast<const Pack<T>*>(x.data + (row + r) * x.stride + column + c);
-      for (int part = 0; part < kParts; ++part) {
-        Pack<C> values;
-        for (int e = 0; e < Pack<C>::kSize; ++e)
-          values.elements[e] = load(pack.elements + part * Pack<C>::kSize + e);
-        *reinterpret_cast<Pack<C>*>(elements + r * kStride + c + part * Pack<C>::kSize) = values;
-      }
+  // Calls copy(to, from, whether there is such a place in the matrix) for every kSize neighbours.
+  template <int kSize, typename Copy>
+  __device__ void fill(int64_t stride, const Copy& copy) {
+    constexpr int kRowParts = kWidth / kSize;
+    const int c = static_cast<int>(threadIdx.x) % kRowParts * kSize;
+#pragma unroll 1  // else many addresses take many registers
+    for (int r = static_cast<int>(threadIdx.x) / kRowParts; r < kTile;
+         r += kTileThreads / kRowParts) {
+      const bool inside = r < rows && c < columns;
+      copy(elements + r * kStride + c, inside ? start + r * stride + c : start, inside);
     }
   }
 };
 
+// A barrier behind which tiles are full.
+__device__ inline void wait_for_tiles() {
+  commit_copies();
+  wait_for_copies<0>();
+  __syncthreads();
+}
+
 // One thread's part of kTile times kTile elements.
-template <typename C>
-using TileElements = C[kTileSteps][kTileSteps];
+template <typename T>
+using TileElements = Compute<T>[TileThread<T>::kRows][TileThread<T>::kColumns];
 
-// sums += a b^T, term by term, so that every kernel gets the same sums.
-template <typename T, int kWidth, typename C = Compute<T>>
-__device__ void multiply(TileElements<C>& sums, const Tile<T, kWidth>& a,
-                         const Tile<T, kWidth>& b) {
-  constexpr int kStride = Tile<T, kWidth>::kStride;
-#pragma unroll 2
-  for (int c = 0; c < kWidth; c += Pack<C>::kSize) {
-    Pack<C> x[kTileSteps], y[kTileSteps];
-#pragma unroll
-    for (int s = 0; s < kTileSteps; ++s) {
-      x[s] = *reinterpret_cast<const Pack<C>*>(a.elements + tile_row(s) * kStride + c);
-      y[s] = *reinterpret_cast<const Pack<C>*>(b.elements + tile_column(s) * kStride + c);
-    }
-#pragma unroll
-    for (int e = 0; e < Pack<C>::kSize; ++e) {
-#pragma unroll
-      for (int i = 0; i < kTileSteps; ++i) {
-#pragma unroll
-        for (int j = 0; j < kTileSteps; ++j) sums[i][j] += x[i].elements[e] * y[j].elements[e];
-      }
-    }
-  }
-}
-
-// sums = the products of rows of x from x_row on and rows of y from y_row on, over all columns. All
-// threads of the block call it; it begins with a barrier.
-template <typename T, int kWidth, typename C = Compute<T>>
-__device__ void tile_products(TileElements<C>& sums, Tile<T, kWidth>& a, const HeadRows<const T>& x,
-                              int64_t x_row, Tile<T, kWidth>& b, const HeadRows<const T>& y,
-                              int64_t y_row) {
-  for (int i = 0; i < kTileSteps; ++i)
-    for (int j = 0; j < kTileSteps; ++j) sums[i][j] = 0;
-  int64_t column = 0;
-  do {
-    __syncthreads();
-    a.hold(x, x_row, column);
-    b.hold(y, y_row, column);
-    __syncthreads();
-    multiply(sums, a, b);
-    column += kWidth;
-  } while (column < x.width);
-}
-
-// kTile times kTile coefficients in shared memory.
-template <typename C>
+// kTile times kTile coefficients, by way of shared memory.
+template <typename T>
 struct Coefficients {
-  static constexpr int kStride = kTile + Pack<C>::kSize;
+  static constexpr int kStride = kTile + Pack<T>::kSize;
   static constexpr int kElements = kTile * kStride;
 
-  C* elements;
+  T* elements;
 
-  __device__ C& at(int row, int column) const { return elements[row * kStride + column]; }
+  // The threads' elements, times a factor. A barrier must follow.
+  __device__ void hold(const TileElements<T>& x, T factor) {
+    using Thread = TileThread<T>;
+#pragma unroll
+    for (int i = 0; i < Thread::kRows; ++i) {
+#pragma unroll
+      for (int j = 0; j < Thread::kColumns; ++j)
+        elements[Thread::row(i) * kStride + Thread::column(j)] = x[i][j] * factor;
+    }
+  }
 };
 
 // Neighbours in a row, loaded and stored at once.
@@ -154,40 +147,31 @@ struct alignas(kSize * sizeof(T)) Run {
   T elements[kSize];
 };
 
-// One thread's part of kTile rows and kWidth columns: of each of its rows runs of kRun neighbours.
-template <typename C, int kWidth>
+// One thread's part of kTile rows and as many columns as a tile has.
+template <typename T>
 struct TileSums {
-  static constexpr int kColumns = kWidth / kTileSide;
-  static constexpr int kRun = kColumns < Pack<C>::kSize ? kColumns : Pack<C>::kSize;
+  using C = Compute<T>;
+  using Thread = TileThread<T>;
+  static constexpr int kColumns = kTileWidth<T> / Thread::kLanes, kRun = Thread::kRun;
 
-  C sums[kTileSteps][kColumns] = {};
+  C sums[Thread::kRows][kColumns] = {};
 
   __device__ static int column(int c) {
-    return c / kRun * (kRun * kTileSide) + tile_x() * kRun + c % kRun;
+    return c / kRun * (kRun * Thread::kLanes) + Thread::lane() * kRun + c % kRun;
   }
 
-  // sums += coefficients * the first `count` rows of x, where a coefficient of 0 hides even what is
-  // not a number.
-  template <typename T>
-  __device__ void combine(const Coefficients<C>& coefficients, const Tile<T, kWidth>& x,
-                          int64_t count) {
-    constexpr int kSize = Pack<C>::kSize;
-    for (int k = 0; k < kTile && k < count; k += kSize) {
-      Pack<C> factors[kTileSteps];
-#pragma unroll
-      for (int i = 0; i < kTileSteps; ++i)
-        factors[i] = *reinterpret_cast<const Pack<C>*>(&coefficients.at(tile_row(i), k));
-#pragma unroll
-      for (int e = 0; e < kSize; ++e) add_row(factors, e, x.elements + (k + e) * x.kStride);
-    }
+  __device__ bool finite() const {
+    C total = 0;
+    for (const auto& row : sums)
+      for (const C sum : row) total += sum - sum;
+    return total == 0;
   }
 
   // Writes them to the rows of y from first_row and the columns from first_column on.
-  template <typename T>
   __device__ void store_rows(const HeadRows<T>& y, int64_t first_row, int64_t first_column) const {
 #pragma unroll
-    for (int i = 0; i < kTileSteps; ++i) {
-      const int64_t row = first_row + tile_row(i);
+    for (int i = 0; i < Thread::kRows; ++i) {
+      const int64_t row = first_row + Thread::row(i);
       if (row >= y.rows) continue;
 #pragma unroll
       for (int c = 0; c < kColumns; c += kRun)
@@ -196,25 +180,6 @@ struct TileSums {
   }
 
  private:
-  __device__ void add_row(const Pack<C> (&factors)[kTileSteps], int e, const C* row) {
-    C terms[kColumns];
-#pragma unroll
-    for (int c = 0; c < kColumns; c += kRun) {
-      const auto run = *reinterpret_cast<const Run<C, kRun>*>(row + column(c));
-#pragma unroll
-      for (int r = 0; r < kRun; ++r) terms[c + r] = run.elements[r];
-    }
-#pragma unroll
-    for (int i = 0; i < kTileSteps; ++i) {
-      const C factor = factors[i].elements[e];
-      if (factor != 0) {
-#pragma unroll
-        for (int c = 0; c < kColumns; ++c) sums[i][c] += factor * terms[c];
-      }
-    }
-  }
-
-  template <typename T>
   __device__ static void store_run(T* row, int64_t start, int64_t width, const C* values) {
     if (width % kRun == 0) {
       Run<T, kRun> run;
@@ -229,14 +194,61 @@ struct TileSums {
   }
 };
 
-// Calls `function` with the columns that a tile holds, as a constant, for matrices of that width.
-template <typename T, typename Function>
-void dispatch_tile_width(int64_t width, Function&& function) {
-  if (width <= 16) return function(std::integral_constant<int, 16>());
-  if constexpr (sizeof(T) <= 4) {
-    if (width > 32) return function(std::integral_constant<int, 64>());
+// sums += a b^T, term by term, so that every kernel gets the same sums.
+template <typename T>
+__device__ void multiply(TileElements<T>& sums, const Tile<T>& a, const Tile<T>& b) {
+  using Thread = TileThread<T>;
+#pragma unroll 1  // more takes more registers than there are
+  for (int c = 0; c < a.columns; c += Pack<T>::kSize) {
+    Pack<T> x[Thread::kRows], y[Thread::kColumns];
+#pragma unroll
+    for (int i = 0; i < Thread::kRows; ++i)
+      x[i] = *reinterpret_cast<const Pack<T>*>(a.elements + Thread::row(i) * a.kStride + c);
+#pragma unroll
+    for (int j = 0; j < Thread::kColumns; ++j)
+      y[j] = *reinterpret_cast<const Pack<T>*>(b.elements + Thread::column(j) * b.kStride + c);
+#pragma unroll
+    for (int e = 0; e < Pack<T>::kSize; ++e) {
+#pragma unroll
+      for (int i = 0; i < Thread::kRows; ++i) {
+#pragma unroll
+        for (int j = 0; j < Thread::kColumns; ++j)
+          sums[i][j] += x[i].elements[e] * y[j].elements[e];
+      }
+    }
   }
-  function(std::integral_constant<int, 32>());
+}
+
+// sums += coefficients * x, where a coefficient of 0 hides even what is not a number.
+template <typename T>
+__device__ void combine(TileSums<T>& sums, const Coefficients<T>& coefficients, const Tile<T>& x,
+                        bool /* exact: always */) {
+  using Thread = TileThread<T>;
+  using Sums = TileSums<T>;
+  constexpr int kSize = Pack<T>::kSize;
+  for (int k = 0; k < x.rows; k += kSize) {
+    Pack<T> factors[Thread::kRows];
+#pragma unroll
+    for (int i = 0; i < Thread::kRows; ++i)
+      factors[i] = *reinterpret_cast<const Pack<T>*>(coefficients.elements +
+                                                     Thread::row(i) * coefficients.kStride + k);
+#pragma unroll
+    for (int e = 0; e < kSize; ++e) {
+#pragma unroll
+      for (int c = 0; c < Sums::kColumns; c += Sums::kRun) {
+        if (c * Thread::kLanes >= x.columns) break;
+        const auto terms =
+            *reinterpret_cast<const Pack<T>*>(x.elements + (k + e) * x.kStride + Sums::column(c));
+#pragma unroll
+        for (int i = 0; i < Thread::kRows; ++i) {
+          const T factor = factors[i].elements[e];
+          if (factor == 0) continue;
+#pragma unroll
+          for (int r = 0; r < kSize; ++r) sums.sums[i][c + r] += factor * terms.elements[r];
+        }
+      }
+    }
+  }
 }
 
 }  // namespace gs::backend

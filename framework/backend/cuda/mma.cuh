@@ -12,14 +12,13 @@
 //     float32, spread over the lanes as mma.m16n8k16 has them: with g = lane / 4, t = lane % 4,
 //     a[i] holds A[g + 8 (i % 2)][2 t + 8 (i / 2)] and its right neighbour, b[i] holds
 //     B[2 t + 8 i][g] and its lower neighbour, c[i] is C[g + 8 (i / 2)][2 t + i % 2].
-//   load_matrices(r, row): 1, 2 or 4 matrices (8, 8) of 16-bit values from shared memory; lane
-//     8 i + j gives the address of row j of matrix i, aligned to 16 bytes. r[i] gets
-//     M_i[g][2 t] and M_i[g][2 t + 1], as mma_bf16 takes A and transposed B.
+//   load_matrices(r, row): four matrices (8, 8) of 16-bit values from shared memory; lane 8 i + j
+//     gives the address of row j of matrix i, aligned to 16 bytes. r[i] gets M_i[g][2 t] and
+//     M_i[g][2 t + 1], as mma_bf16 takes A and transposed B.
 //   load_matrices_transposed: r[i] gets M_i[2 t][g] and M_i[2 t + 1][g].
-//   copy_async_16(to, from, valid): 16 bytes from global to shared memory, both aligned to 16;
-//   zeros
-//     where not valid. commit_copies() closes a group; wait_for_copies<n>() waits for all groups of
-//     this thread but the last n. Then a barrier lets the others see them.
+//   copy_async_16(to, from, valid): 16 bytes from global to shared memory, both aligned to 16, or
+//     zeros where not valid. commit_copies() closes a group; wait_for_copies<n>() waits for all
+//     groups of this thread but the last n. Then a barrier lets the others see them.
 // The emulation defines the same functions.
 #ifndef GS_CUDA_EMULATION
 namespace gs::backend {
@@ -38,33 +37,9 @@ __device__ inline uint32_t shared_address(const void* place) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(place));
 }
 
-__device__ inline void load_matrices(uint32_t (&r)[1], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];\n"
-               : "=r"(r[0])
-               : "r"(shared_address(row))
-               : "memory");
-}
-__device__ inline void load_matrices(uint32_t (&r)[2], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];\n"
-               : "=r"(r[0]), "=r"(r[1])
-               : "r"(shared_address(row))
-               : "memory");
-}
 __device__ inline void load_matrices(uint32_t (&r)[4], const void* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
                : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(shared_address(row))
-               : "memory");
-}
-__device__ inline void load_matrices_transposed(uint32_t (&r)[1], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];\n"
-               : "=r"(r[0])
-               : "r"(shared_address(row))
-               : "memory");
-}
-__device__ inline void load_matrices_transposed(uint32_t (&r)[2], const void* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];\n"
-               : "=r"(r[0]), "=r"(r[1])
                : "r"(shared_address(row))
                : "memory");
 }

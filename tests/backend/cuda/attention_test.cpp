@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "tests/backend/cuda/both_devices.h"
@@ -96,7 +97,7 @@ std::vector<Array> run_all(Tag on, const Place& place, const std::vector<Array>&
   backend::attention(on, results, inputs, plan);
   AttentionResults alone{place.empty(in[5].shape()), {}, {}};
   backend::attention(on, alone, inputs, plan);
-  EXPECT_EQ(test::numbers_of(alone.output), test::numbers_of(results.output));
+  test::expect_near(alone.output, results.output, 0, "output without weights");
 
   const auto like = [&](size_t i) { return place.empty(in[i].shape()); };
   AttentionGradients first{like(0), like(1), like(2), place.empty(weights)};
@@ -112,7 +113,7 @@ std::vector<Array> run_all(Tag on, const Place& place, const std::vector<Array>&
   // One at a time they are the same.
   AttentionGradients one{{}, like(1), {}, {}};
   backend::attention_backward(on, one, in[5], {}, inputs, results, plan);
-  EXPECT_EQ(test::numbers_of(one.dkey), test::numbers_of(first.dkey));
+  test::expect_near(one.dkey, first.dkey, 0, "gradient of the keys alone");
   return all;
 }
 
@@ -135,6 +136,31 @@ void expect_same(const std::string& name, const AttentionPlan& plan, const Array
       2e-5);
 }
 
+// bfloat16 against what the CPU makes of the same numbers in float64.
+void expect_near_in_bfloat16(const std::string& name, const AttentionPlan& plan) {
+  const Sizes sizes = sizes_of(plan);
+  const int64_t columns = plan.heads * plan.width, value_columns = plan.heads * plan.value_width;
+  std::vector<Array> here, there;
+  for (const Array& input :
+       {test::random_array({sizes.queries, columns}, 1),
+        test::random_array({sizes.keys, columns}, 2),
+        test::random_array({sizes.keys, value_columns}, 3), Array(), Array(),
+        random_gradient({sizes.queries, value_columns}, 4), random_gradient({plan.weights}, 5)}) {
+    const Array rounded = input.defined() ? input.to(kBFloat16) : input;
+    here.push_back(rounded.defined() ? rounded.to(kFloat64) : rounded);
+    there.push_back(rounded.defined() ? rounded.to(Device::cuda()) : rounded);
+  }
+  const auto expected = run_all(Cpu{}, Place{Device::cpu(), kFloat64}, here, plan);
+  const auto actual = run_all(Cuda{}, Place{Device::cuda(), kBFloat16}, there, plan);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const std::vector<double> a = test::numbers_of(actual[i]), b = test::numbers_of(expected[i]);
+    double largest = 0.5;
+    for (const double number : b) largest = std::max(largest, std::abs(number));
+    for (size_t j = 0; j < a.size(); ++j)
+      ASSERT_NEAR(a[j], b[j], 0.01 * largest) << name << ", result " << i << ", element " << j;
+  }
+}
+
 Array random_mask(int64_t elements, uint64_t seed) {
   const std::vector<double> numbers = test::random_array({elements}, seed).values<double>();
   std::vector<bool> mask;
@@ -154,6 +180,8 @@ TEST_F(CudaAttention, AgreesInAllWidths) {
     expect_same(fmt::format("width {}", width), plan_of({{5, 7}}, 2, width, width));
   expect_same("narrow values", plan_of({{5, 7}}, 2, 40, 3));
   expect_same("wide values", plan_of({{5, 7}}, 2, 3, 72));
+  // Rows of 2: what follows row 0 after 64 columns is row 32.
+  expect_same("narrow rows, wide values", plan_of({{70, 7}}, 1, 2, 72));
   expect_same("no width", plan_of({{5, 7}}, 2, 0, 4));
   expect_same("no value", plan_of({{5, 7}}, 2, 4, 0));
 }
@@ -165,6 +193,28 @@ TEST_F(CudaAttention, AgreesInAllLengths) {
       AttentionPlan plan = plan_of({length}, 1, 8, 8);
       plan.causal = causal;
       expect_same(fmt::format("{} queries, {} keys", length.queries, length.keys), plan);
+    }
+  }
+}
+
+// Tensor cores take 16 rows, 16 columns and 8 columns at a time.
+TEST_F(CudaAttention, IsNearInBFloat16) {
+  int place = 0;
+  for (const int64_t queries : {1, 15, 16, 17, 33, 64, 65}) {
+    for (const int64_t keys : {1, 15, 16, 17, 33, 64, 65}) {
+      AttentionPlan plan = plan_of({{queries, keys}}, 1, 16, 16);
+      plan.causal = ++place % 2 == 0;
+      if (place % 3 == 0) plan.dropout = backend::DropoutMask::of(0.3, RandomStream{7, 3});
+      expect_near_in_bfloat16(fmt::format("{} queries, {} keys", queries, keys), plan);
+    }
+  }
+  for (const int64_t width : {8, 16, 24, 32, 64, 128, 150}) {
+    for (const bool padded : {false, true}) {
+      AttentionPlan plan = plan_of({{17, 33}, {33, 20}}, 2, width, width, padded ? 35 : 0);
+      plan.scale = 1 / std::sqrt(static_cast<double>(width));
+      plan.causal = padded;
+      plan.dropout = backend::DropoutMask::of(0.1, RandomStream{7, 3});
+      expect_near_in_bfloat16(fmt::format("width {}, padded: {}", width, padded), plan);
     }
   }
 }
@@ -239,6 +289,44 @@ TEST_F(CudaAttention, HiddenKeysCountNothing) {
                                 EXPECT_TRUE(std::isfinite(number));
                               return all;
                             });
+}
+
+// Neither forward nor backward: keys 35 and 36 count for the last queries alone, queries 3 and 4
+// for the first keys.
+TEST_F(CudaAttention, WhatIsNotANumberStaysWhereItCounts) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  AttentionPlan plan = plan_of({{40, 40}}, 1, 4, 4);
+  plan.causal = true;
+  const auto with = [](const Array& x, int64_t place, double number) {
+    std::vector<double> values = x.values<double>();
+    values[static_cast<size_t>(place)] = number;
+    return Array::of(x.shape(), values);
+  };
+  std::vector<Array> inputs{test::random_array({40, 4}, 1),
+                            test::random_array({40, 4}, 2),
+                            with(test::random_array({40, 4}, 3), 36 * 4 + 1, kInfinity),
+                            {},
+                            {},
+                            random_gradient({40, 4}, 4),
+                            random_gradient({plan.weights}, 5)};
+  const auto expect_agreement = [&](const std::string& name, size_t finite) {
+    test::expect_same_on_both(
+        name, inputs,
+        [&](auto on, const Place& place, const std::vector<Array>& in) {
+          const std::vector<Array> all = run_all(on, place, in, plan);
+          EXPECT_TRUE(std::isfinite(test::numbers_of(all[0])[finite]));
+          EXPECT_FALSE(std::isfinite(test::numbers_of(all[0])[39 * 4 + 1]));
+          return all;
+        },
+        2e-5);
+  };
+  expect_agreement("value", 35 * 4 + 1);
+  inputs[1] = with(inputs[1], 35 * 4, kNan);
+  expect_agreement("key", 34 * 4 + 1);
+  inputs[0] = with(inputs[0], 3 * 4, kNan);
+  inputs[5] = with(inputs[5], 4 * 4, kNan);
+  expect_agreement("query and dy", 2 * 4 + 1);
 }
 
 TEST_F(CudaAttention, FindsMasksAmongScores) {

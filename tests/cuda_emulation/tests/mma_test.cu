@@ -24,7 +24,7 @@ __global__ void multiply_tile(const __nv_bfloat16* a, const __nv_bfloat16* b, fl
   commit_copies();
   backend::wait_for_copies<0>();
   __syncwarp();
-  uint32_t a_parts[4], b_parts[2];
+  uint32_t a_parts[4], b_parts[4];  // B twice
   // Matrices of A: rows 0-7, rows 8-15, then the same of columns 8-15.
   load_matrices(a_parts, a_tile + lane % 16 * 16 + lane / 16 * 8);
   if (b_transposed) {
@@ -33,7 +33,7 @@ __global__ void multiply_tile(const __nv_bfloat16* a, const __nv_bfloat16* b, fl
     load_matrices_transposed(b_parts, b_tile + lane % 16 * 8);
   }
   float sums[4] = {1, 1, 1, 1};
-  mma_bf16(sums, a_parts, b_parts, sums);
+  mma_bf16(sums, a_parts, {b_parts[0], b_parts[1]}, sums);
   for (unsigned i = 0; i < 4; ++i) d[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2] = sums[i];
 }
 
