@@ -35,42 +35,7 @@ T atomicAdd(T* place, T value) {
                                            [value](T old) { return static_cast<T>(old + value); });
 }
 template <typename T>
-T atomicSub(T* place, T value) {
-  return gs::cuda_emulation::atomic_update(place,
-                                           [value](T old) { return static_cast<T>(old - value); });
-}
-template <typename T>
-T atomicMax(T* place, T value) {
-  return gs::cuda_emulation::atomic_update(place,
-                                           [value](T old) { return old < value ? value : old; });
-}
-template <typename T>
 T atomicMin(T* place, T value) {
   return gs::cuda_emulation::atomic_update(place,
                                            [value](T old) { return value < old ? value : old; });
-}
-template <typename T>
-T atomicExch(T* place, T value) {
-  return gs::cuda_emulation::atomic_update(place, [value](T) { return value; });
-}
-template <typename T>
-T atomicOr(T* place, T value) {
-  return gs::cuda_emulation::atomic_update(place, [value](T old) { return old | value; });
-}
-template <typename T>
-T atomicAnd(T* place, T value) {
-  return gs::cuda_emulation::atomic_update(place, [value](T old) { return old & value; });
-}
-template <typename T>
-T atomicXor(T* place, T value) {
-  return gs::cuda_emulation::atomic_update(place, [value](T old) { return old ^ value; });
-}
-template <typename T>
-T atomicCAS(T* place, T expected, T value) {
-  return gs::cuda_emulation::atomic_update(
-      place, [expected, value](T old) { return old == expected ? value : old; });
-}
-inline unsigned atomicInc(unsigned* place, unsigned limit) {
-  return gs::cuda_emulation::atomic_update(
-      place, [limit](unsigned old) { return old >= limit ? 0u : old + 1; });
 }

@@ -16,8 +16,8 @@ void release_barrier() {
   ++block.barriers;
   block.ready.insert(block.ready.end(), block.at_barrier.begin(), block.at_barrier.end());
   block.at_barrier.clear();
-  block.vote_result = block.vote_total;
-  block.votes = block.vote_total = 0;
+  block.any_passed = block.any;
+  block.any = false;
   block.barrier_place = {};
 }
 
@@ -58,7 +58,7 @@ void check_barrier(const Block& block, Place place) {
 
 }  // namespace
 
-int block_vote(int value, Vote vote, Place place) {
+bool block_any(bool value, Place place) {
   Block& block = execution.block;
   Thread* const self = execution.current;
   // Two addresses by turns: who goes on to the next barrier must not seem ordered before who has
@@ -69,10 +69,7 @@ int block_vote(int value, Vote vote, Place place) {
     const AsScheduler scheduler;
     check_barrier(block, place);
     block.barrier_place = place;
-    ++block.votes;
-    if (vote == Vote::kCount) block.vote_total += value;
-    if (vote == Vote::kAnd) block.vote_total = (block.votes == 1 ? 1 : block.vote_total) & value;
-    if (vote == Vote::kOr) block.vote_total |= value;
+    block.any |= value;
     if (block.at_barrier.size() + 1 == block.live) {
       release_barrier();
     } else {
@@ -81,14 +78,9 @@ int block_vote(int value, Vote vote, Place place) {
     }
   }
   order_after(order);
-  return block.vote_result;
+  return block.any_passed;
 }
 
-void block_barrier(Place place) { block_vote(0, Vote::kCount, place); }
-
-void memory_fence() {
-  order_after(&execution.fence_order);
-  order_before(&execution.fence_order);
-}
+void block_barrier(Place place) { block_any(false, place); }
 
 }  // namespace gs::cuda_emulation

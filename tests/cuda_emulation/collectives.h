@@ -2,16 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "tests/cuda_emulation/place.h"
 
 namespace gs::cuda_emulation {
 
-enum class Vote { kCount, kAnd, kOr };
 void block_barrier(Place place);
-int block_vote(int value, Vote vote, Place place);
+bool block_any(bool value, Place place);
 
 enum class Shuffle { kIndex, kUp, kDown, kXor };
 void warp_barrier(uint32_t mask, Place place);
@@ -22,8 +20,6 @@ uint32_t warp_ballot(uint32_t mask, bool predicate, Place place);
 // of lanes outside the mask mean nothing.
 void warp_gather(uint32_t mask, const void* value, size_t bytes, void* all, Place place);
 uint32_t lane();
-uint32_t active_lanes();
-void memory_fence();
 
 template <typename T>
 T shuffle(uint32_t mask, T value, Shuffle kind, int argument, int width, Place place) {
@@ -35,45 +31,19 @@ T shuffle(uint32_t mask, T value, Shuffle kind, int argument, int width, Place p
   return value;
 }
 
-template <typename T, typename Operation>
-T warp_reduce(uint32_t mask, T value, Operation operation, Place place) {
-  T all[32];
-  warp_gather(mask, &value, sizeof(T), all, place);
-  bool first = true;
-  T result{};
-  for (int i = 0; i < 32; ++i) {
-    if ((mask >> i & 1u) == 0) continue;
-    result = first ? all[i] : operation(result, all[i]);
-    first = false;
-  }
-  return result;
-}
-
 }  // namespace gs::cuda_emulation
 
 inline void __syncthreads(gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
   gs::cuda_emulation::block_barrier(place);
 }
-inline int __syncthreads_count(int predicate,
-                               gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
-  return gs::cuda_emulation::block_vote(predicate != 0, gs::cuda_emulation::Vote::kCount, place);
-}
-inline int __syncthreads_and(int predicate,
-                             gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
-  return gs::cuda_emulation::block_vote(predicate != 0, gs::cuda_emulation::Vote::kAnd, place);
-}
 inline int __syncthreads_or(int predicate,
                             gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
-  return gs::cuda_emulation::block_vote(predicate != 0, gs::cuda_emulation::Vote::kOr, place);
+  return gs::cuda_emulation::block_any(predicate != 0, place);
 }
 inline void __syncwarp(unsigned mask = 0xffffffffu,
                        gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
   gs::cuda_emulation::warp_barrier(mask, place);
 }
-inline void __threadfence() { gs::cuda_emulation::memory_fence(); }
-inline void __threadfence_block() { gs::cuda_emulation::memory_fence(); }
-inline unsigned __activemask() { return gs::cuda_emulation::active_lanes(); }
-
 inline unsigned __ballot_sync(unsigned mask, int predicate,
                               gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
   return gs::cuda_emulation::warp_ballot(mask, predicate != 0, place);
@@ -82,11 +52,6 @@ inline int __any_sync(unsigned mask, int predicate,
                       gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
   return gs::cuda_emulation::warp_ballot(mask, predicate != 0, place) != 0;
 }
-inline int __all_sync(unsigned mask, int predicate,
-                      gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
-  return gs::cuda_emulation::warp_ballot(mask, predicate == 0, place) == 0;
-}
-
 // The lanes of the mask that give the same value.
 template <typename T>
 unsigned __match_any_sync(unsigned mask, T value,
@@ -123,24 +88,4 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32,
                   gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
   return gs::cuda_emulation::shuffle(mask, value, gs::cuda_emulation::Shuffle::kXor, lanes, width,
                                      place);
-}
-
-// Of int and unsigned, as on the hardware.
-template <typename T>
-T __reduce_add_sync(unsigned mask, T value,
-                    gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
-  return gs::cuda_emulation::warp_reduce(
-      mask, value, [](T a, T b) { return static_cast<T>(unsigned(a) + unsigned(b)); }, place);
-}
-template <typename T>
-T __reduce_max_sync(unsigned mask, T value,
-                    gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
-  return gs::cuda_emulation::warp_reduce(
-      mask, value, [](T a, T b) { return a > b ? a : b; }, place);
-}
-template <typename T>
-T __reduce_min_sync(unsigned mask, T value,
-                    gs::cuda_emulation::Place place = gs::cuda_emulation::here()) {
-  return gs::cuda_emulation::warp_reduce(
-      mask, value, [](T a, T b) { return a < b ? a : b; }, place);
 }

@@ -192,12 +192,4 @@ cudaError_t cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute
   device().shared_limits[kernel] = static_cast<size_t>(value);
   return cudaSuccess;
 }
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
-  const Lock lock;
-  *attributes = {};
-  attributes->maxThreadsPerBlock = static_cast<int>(launch_bound(kernel));
-  attributes->maxDynamicSharedSizeBytes = static_cast<int>(shared_limit(kernel));
-  attributes->binaryVersion = attributes->ptxVersion = 90;
-  return cudaSuccess;
-}
 }

@@ -86,22 +86,11 @@ inline constexpr int warpSize = 32;
 #define GS_DYNAMIC_SHARED(type, name) \
   type* const name = static_cast<type*>(::gs::cuda_emulation::dynamic_shared_memory())
 
-// What nvcc's headers give as templates over the kernel's type.
+// What nvcc's headers give as a template over the kernel's type.
 template <typename... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute,
                                  int value) {
   return ::cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), attribute, value);
-}
-template <typename... Parameters>
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*kernel)(Parameters...)) {
-  return ::cudaFuncGetAttributes(attributes, reinterpret_cast<const void*>(kernel));
-}
-template <typename... Parameters>
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
-                                                          void (*kernel)(Parameters...),
-                                                          int threads, size_t shared_bytes) {
-  return ::cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      blocks, reinterpret_cast<const void*>(kernel), threads, shared_bytes);
 }
 
 #include "tests/cuda_emulation/atomics.h"

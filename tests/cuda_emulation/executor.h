@@ -63,8 +63,8 @@ struct Block {
   // The barrier.
   std::vector<Thread*> at_barrier;
   Place barrier_place;
-  unsigned barriers = 0;  // passed so far
-  int votes = 0, vote_total = 0, vote_result = 0;
+  unsigned barriers = 0;                 // passed so far
+  bool any = false, any_passed = false;  // of the votes of this barrier and of the last
 };
 
 struct Execution {
@@ -79,7 +79,7 @@ struct Execution {
   std::mt19937 random;
   void* scheduler_context = nullptr;
   // Addresses for ThreadSanitizer's orders.
-  char grid_begin = 0, grid_end = 0, barrier_orders[2] = {}, fence_order = 0;
+  char grid_begin = 0, grid_end = 0, barrier_orders[2] = {};
 };
 extern Execution execution;
 

@@ -92,11 +92,6 @@ int source_lane(int lane, Shuffle kind, int argument, int width) {
 
 uint32_t lane() { return execution.current->lane; }
 
-uint32_t active_lanes() {
-  const Warp& warp = execution.block.warps[execution.current->warp];
-  return warp.lanes & ~warp.exited;
-}
-
 void warp_barrier(uint32_t mask, Place place) {
   LaneGroup* group = nullptr;
   {

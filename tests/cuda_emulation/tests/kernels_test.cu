@@ -1,7 +1,6 @@
 // What kernels see: coordinates, barriers, warp collectives, atomics, shared memory.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <numeric>
 
 #include "tests/cuda_emulation/tests/device.h"
@@ -60,34 +59,26 @@ TEST(Kernels, ShuffleWithinWarps) {
 
 __global__ void votes(unsigned* y) {
   const unsigned i = threadIdx.x;
-  unsigned* const mine = y + i * 9;
+  unsigned* const mine = y + i * 5;
   mine[0] = __ballot_sync(kAll, i % 3 == 0);
   mine[1] = static_cast<unsigned>(__any_sync(kAll, i == 40));
-  mine[2] = static_cast<unsigned>(__all_sync(kAll, i < 32));
-  mine[3] = static_cast<unsigned>(__syncthreads_count(i < 40));
-  mine[4] = static_cast<unsigned>(__syncthreads_and(i < 63));
-  mine[5] = static_cast<unsigned>(__syncthreads_or(i == 63));
-  mine[6] = __reduce_add_sync(kAll, i);
-  mine[7] = static_cast<unsigned>(__reduce_max_sync(kAll, static_cast<int>(i) - 100) + 100);
+  mine[2] = static_cast<unsigned>(__syncthreads_or(i == 63));
+  mine[3] = static_cast<unsigned>(__syncthreads_or(i > 63));
   // The halves of a warp on their own.
   const unsigned half = i % 32 < 16 ? 0x0000ffffu : 0xffff0000u;
-  mine[8] = __reduce_min_sync(half, i);
+  mine[4] = __match_any_sync(half, i % 4 == 0 ? 7 : 8);
 }
 
-TEST(Kernels, VoteAndReduce) {
-  const DeviceArray<unsigned> y(64 * 9);
+TEST(Kernels, Vote) {
+  const DeviceArray<unsigned> y(64 * 5);
   start(votes, 1, 64, 0, nullptr, y.data());
   const std::vector<unsigned> got = y.values();
   for (unsigned i = 0; i < 64; ++i) {
-    const unsigned warp = i / 32, first = warp * 32;
-    unsigned ballot = 0, sum = 0;
-    for (unsigned lane = 0; lane < 32; ++lane) {
-      ballot |= ((first + lane) % 3 == 0 ? 1u : 0u) << lane;
-      sum += first + lane;
-    }
-    const std::vector<unsigned> right = {ballot, warp, 1 - warp,   40,         0,
-                                         1,      sum,  first + 31, i / 16 * 16};
-    EXPECT_EQ(std::vector<unsigned>(got.begin() + i * 9, got.begin() + i * 9 + 9), right) << i;
+    const unsigned warp = i / 32, half = i % 32 < 16 ? 0x0000ffffu : 0xffff0000u;
+    const unsigned fourths = i % 4 == 0 ? 0x11111111u : 0xeeeeeeeeu;
+    const std::vector<unsigned> right = {warp == 0 ? 0x49249249u : 0x92492492u, warp, 1, 0,
+                                         half & fourths};
+    EXPECT_EQ(std::vector<unsigned>(got.begin() + i * 5, got.begin() + i * 5 + 5), right) << i;
   }
 }
 
@@ -118,56 +109,35 @@ TEST(Kernels, MeetAtBarriersInBlocksOfAnySize) {
   }
 }
 
-__global__ void update_atomically(int* counters, double* sum, float* swapped) {
+__global__ void update_atomically(int* counters, double* sum) {
   atomicAdd(counters, 1);
-  atomicSub(counters + 1, 2);
-  atomicMax(counters + 2, static_cast<int>(threadIdx.x));
-  atomicMin(counters + 3, -static_cast<int>(threadIdx.x));
-  atomicOr(counters + 4, 1 << threadIdx.x % 8);
-  atomicAnd(counters + 5, ~(1 << threadIdx.x % 8));
-  atomicCAS(counters + 6, 0, 7);
-  atomicInc(reinterpret_cast<unsigned*>(counters + 7), 9u);
+  atomicMin(counters + 1, -static_cast<int>(threadIdx.x));
   atomicAdd(sum, 0.5);
-  atomicExch(swapped, 3.0f);
 }
 
 TEST(Kernels, UpdateAtomically) {
-  const DeviceArray<int> counters(Ints{0, 0, -5, 5, 0, 255, 0, 0});
+  const DeviceArray<int> counters(Ints{0, 5});
   const DeviceArray<double> sum(std::vector<double>{1.0});
-  const DeviceArray<float> swapped(std::vector<float>{1.0f});
-  start(update_atomically, 3, 50, 0, nullptr, counters.data(), sum.data(), swapped.data());
-  EXPECT_EQ(counters.values(), (Ints{150, -300, 49, -49, 255, 0, 7, 0}));
+  start(update_atomically, 3, 50, 0, nullptr, counters.data(), sum.data());
+  EXPECT_EQ(counters.values(), (Ints{150, -49}));
   EXPECT_EQ(sum.values(), std::vector<double>{76.0});
-  EXPECT_EQ(swapped.values(), std::vector<float>{3.0f});
 }
 
-__global__ void bits_and_bounds(float* y) {
-  y[0] = __uint_as_float(0x40490fdbu);
-  y[1] = static_cast<float>(__popc(0xf0f0u) + __clz(1) + __ffs(8));
-  y[2] = static_cast<float>(__umulhi(0x80000000u, 6u));
-  y[3] = __saturatef(2.0f) + __saturatef(-1.0f) + __saturatef(NAN);
-  y[4] = rsqrtf(0.25f);
-  y[5] = static_cast<float>(__brev(1u) >> 31);
+__global__ void fill_dynamic(int* y, int count) {
+  GS_DYNAMIC_SHARED(int, values);
+  values[count - 1] = 7;
+  *y = values[count - 1];
 }
 
-TEST(Kernels, HaveCudasSmallFunctions) {
-  const DeviceArray<float> y(6);
-  start(bits_and_bounds, 1, 1, 0, nullptr, y.data());
-  EXPECT_EQ(y.values(), (std::vector<float>{3.14159274f, 8 + 31 + 4, 3, 1, 2, 1}));
-}
-
-void __global__ __launch_bounds__(128, 2) bounded(int* y) { *y = 1; }
-
-TEST(Kernels, TellTheirLimits) {
-  cudaFuncAttributes attributes{};
-  check_call(cudaFuncGetAttributes(&attributes, bounded), "cudaFuncGetAttributes");
-  EXPECT_EQ(attributes.maxDynamicSharedSizeBytes, 48 * 1024);
-  check_call(cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000),
-             "cudaFuncSetAttribute");
-  check_call(cudaFuncGetAttributes(&attributes, bounded), "cudaFuncGetAttributes");
-  EXPECT_EQ(attributes.maxDynamicSharedSizeBytes, 100000);
-  EXPECT_EQ(cudaFuncSetAttribute(bounded, cudaFuncAttributeMaxDynamicSharedMemorySize, 232449),
-            cudaErrorInvalidValue);
+TEST(Kernels, GetTheSharedMemoryThatTheyAskFor) {
+  const DeviceArray<int> y(1);
+  const auto ask_for = [](int bytes) {
+    return cudaFuncSetAttribute(fill_dynamic, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  };
+  check_call(ask_for(100000), "cudaFuncSetAttribute");
+  start(fill_dynamic, 1, 1, 100000, nullptr, y.data(), 25000);
+  EXPECT_EQ(y.values(), Ints{7});
+  EXPECT_EQ(ask_for(232449), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
