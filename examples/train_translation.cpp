@@ -82,8 +82,10 @@ bool train(TranslationTraining& training, const TranslationSettings& settings, V
   while (training.stop_reason().empty() && !interrupted()) {
     count(training.advance());
     const int64_t step = training.steps();
-    progress.update({.epoch = training.epoch() + 1,
-                     .epochs = training.epochs(),
+    const int64_t epochs = training.epochs();
+    // The last step leaves the place at the begin of an epoch that does not come.
+    progress.update({.epoch = std::min(training.epoch() + 1, epochs),
+                     .epochs = epochs,
                      .step = step,
                      .steps = settings.steps,
                      .loss = loss.mean(),
