@@ -54,7 +54,7 @@ inline void expect_near(const Array& actual, const Array& expected, double toler
   const std::vector<double> a = numbers_of(actual), b = numbers_of(expected);
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-    // Infinity is as far from all numbers as the share of it that is allowed.
+    // A share of infinity would allow any number.
     ASSERT_TRUE(std::isfinite(b[i]) && std::abs(a[i] - b[i]) <= tolerance * (1 + std::abs(b[i])))
         << name << ", element " << i << ": " << a[i] << ", on the CPU " << b[i];
   }
