@@ -47,7 +47,6 @@ test_files() {
   echo "${names[*]}"
 }
 
-tests=(test_2016_flickr test_2017_flickr test_2017_mscoco)
 options=(
   --width 128 --heads 4 --feed-forward 256 --encoder-layers 4 --decoder-layers 4
   --share-embeddings --dropout 0.3 --label-smoothing 0.1
